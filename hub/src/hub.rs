@@ -1,0 +1,67 @@
+//! The face of a hub.
+
+use std::{future::Future, pin::Pin};
+
+use bytes::Bytes;
+use futures_core::Stream;
+
+use crate::{Channel, Delivery, Fence, HubError, Position, Retention, Topic};
+
+/// What every operation returns: boxed, since the hub is chosen when the server starts and no hot path calls it.
+pub type HubFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, HubError>> + Send + 'a>>;
+
+/// The entries of a log, past and to come. It ends after an entry that is the last, after [`Delivery::Gone`], or when dropped.
+///
+/// Bounded by design: a follower keeps its place and reads on from the log, so a slow one costs no memory and meets
+/// [`Delivery::Gap`] once the log has been trimmed past it.
+pub type Follower = Pin<Box<dyn Stream<Item = Result<Delivery, HubError>> + Send>>;
+
+/// The signals of one channel from now on. Signals sent while nobody listened, or faster than they are taken, are lost.
+pub type Listener = Pin<Box<dyn Stream<Item = Signal> + Send>>;
+
+/// One signal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signal {
+    /// Where it was sent.
+    pub channel: Channel,
+    /// What it says.
+    pub payload: Bytes,
+}
+
+/// Logs and signals between replicas.
+///
+/// Implementations: [`crate::memory::MemoryHub`] for one process. All pass the same suite of tests, `tests/contract.rs`.
+pub trait Hub: Send + Sync + 'static {
+    /// Takes a log over, making it if need be, and returns a fence higher than any before. Entries of an earlier owner are
+    /// refused from now on.
+    fn claim<'a>(&'a self, topic: &'a Topic, retention: Retention) -> HubFuture<'a, Fence>;
+
+    /// Appends an entry and returns its place once it can be had by every replica. `last` ends the log. Renews its age.
+    ///
+    /// `fence` is what [`Hub::claim`] returned, or `None` on a log that nobody claims: one that many replicas write, as the
+    /// broadcast log, which is made by its first entry with the given retention.
+    fn append<'a>(
+        &'a self,
+        topic: &'a Topic,
+        fence: Option<Fence>,
+        retention: Retention,
+        payload: Bytes,
+        last: bool,
+    ) -> HubFuture<'a, Position>;
+
+    /// Reads a log after a place, and goes on with what is appended. The future resolves once nothing appended from then on
+    /// can be missed. A log that does not exist yet is waited for if `after` is the default, and is gone otherwise.
+    fn follow<'a>(&'a self, topic: &'a Topic, after: Position) -> HubFuture<'a, Follower>;
+
+    /// The place of the newest entry; the default if there is none. Following from here gives only what is new.
+    fn position<'a>(&'a self, topic: &'a Topic) -> HubFuture<'a, Position>;
+
+    /// Deletes a log; its followers are told [`Delivery::Gone`]. A later append makes a new one.
+    fn delete<'a>(&'a self, topic: &'a Topic) -> HubFuture<'a, ()>;
+
+    /// Sends a signal to whoever listens now.
+    fn signal<'a>(&'a self, channel: &'a Channel, payload: Bytes) -> HubFuture<'a, ()>;
+
+    /// Listens. The future resolves once signals sent from then on are received.
+    fn listen<'a>(&'a self, channel: &'a Channel) -> HubFuture<'a, Listener>;
+}

@@ -1,0 +1,1 @@
+//! Values of HTTP headers that mirror the body.

@@ -1,0 +1,110 @@
+use super::*;
+use crate::error::code;
+
+fn read(body: &str) -> Result<Body<'_>, Malformed> {
+    parse(body.as_bytes(), Bounds::default())
+}
+
+fn refused(body: &str) -> (Option<RequestId>, i64) {
+    let malformed = read(body).expect_err(body);
+    (malformed.id, malformed.error.code)
+}
+
+#[test]
+fn a_request_keeps_its_parameters_as_they_came() {
+    let Ok(Body::Single(Message::Request(request))) =
+        read(r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{ "a" : 1 }}"#)
+    else {
+        panic!("a request");
+    };
+    assert_eq!(request.id, RequestId::Number(7));
+    assert_eq!(request.method, "tools/call");
+    assert_eq!(request.params.map(RawValue::get), Some(r#"{ "a" : 1 }"#));
+}
+
+#[test]
+fn notifications_and_responses_are_told_apart() {
+    let note = read(r#"{"method":"notifications/initialized","jsonrpc":"2.0"}"#);
+    assert!(matches!(note, Ok(Body::Single(Message::Notification(_)))));
+    let answer = read(r#"{"jsonrpc":"2.0","id":"q","result":null}"#);
+    assert!(matches!(answer, Ok(Body::Single(Message::Response(Response { outcome: Ok(_), .. })))));
+    let failure = read(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no"}}"#);
+    assert!(matches!(
+        failure,
+        Ok(Body::Single(Message::Response(Response { id: None, outcome: Err(_) })))
+    ));
+}
+
+#[test]
+fn what_is_not_json_is_a_parse_error() {
+    for body in ["", "{", "nonsense", "{\"jsonrpc\":\"2.0\",\"id\":1,", "[1,", "{\"method\":5 oops}"] {
+        assert_eq!(refused(body), (None, code::PARSE), "{body}");
+    }
+    let invalid_utf8 = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}";
+    assert_eq!(parse(invalid_utf8, Bounds::default()).unwrap_err().error.code, code::PARSE);
+}
+
+#[test]
+fn json_that_is_no_message_is_an_invalid_request_and_names_the_id() {
+    for body in ["1", "null", "\"x\"", "{}", r#"{"jsonrpc":"2.0"}"#, r#"{"jsonrpc":"2.0","method":5}"#] {
+        assert_eq!(refused(body), (None, code::INVALID_REQUEST), "{body}");
+    }
+    let with_id = [
+        r#"{"jsonrpc":"1.0","id":3,"method":"ping"}"#,
+        r#"{"id":3,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":3,"method":5}"#,
+        r#"{"jsonrpc":"2.0","id":3,"method":"ping","params":[1]}"#,
+        r#"{"jsonrpc":"2.0","id":3,"method":"ping","result":{}}"#,
+    ];
+    for body in with_id {
+        assert_eq!(refused(body), (Some(RequestId::Number(3)), code::INVALID_REQUEST), "{body}");
+    }
+    for id in ["null", "1.5", "true", "[]"] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+        assert_eq!(refused(&body), (None, code::INVALID_REQUEST), "{body}");
+    }
+}
+
+#[test]
+fn a_repeated_member_is_refused() {
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}"#;
+    assert_eq!(refused(body), (Some(RequestId::Number(1)), code::INVALID_REQUEST));
+}
+
+#[test]
+fn a_batch_keeps_its_order_and_its_bad_members() {
+    let Ok(Body::Batch(members)) = read(r#" [{"jsonrpc":"2.0","id":1,"method":"ping"}, 5]"#) else {
+        panic!("a batch");
+    };
+    assert!(matches!(members[0], Ok(Message::Request(_))));
+    assert_eq!(members[1].as_ref().unwrap_err().error.code, code::INVALID_REQUEST);
+}
+
+#[test]
+fn an_empty_or_overlong_batch_is_refused() {
+    assert_eq!(refused("[]"), (None, code::INVALID_REQUEST));
+    let long = format!("[{}1]", "1,".repeat(Bounds::default().batch));
+    assert_eq!(refused(&long), (None, code::INVALID_REQUEST));
+}
+
+#[test]
+fn nesting_is_bounded_and_brackets_in_strings_do_not_count() {
+    let deep = format!("{{\"x\":{}{}}}", "[".repeat(64), "]".repeat(64));
+    assert_eq!(refused(&deep), (None, code::INVALID_REQUEST));
+    let text = "[\\\"{".repeat(100);
+    let fine = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"x":"{text}"}}}}"#);
+    assert!(read(&fine).is_ok());
+}
+
+#[test]
+fn what_is_written_can_be_read_again() {
+    let mut out = Vec::new();
+    write_error(&mut out, Some(&"a\"b".into()), &RpcError::invalid_params("no").with_data(&[1]));
+    assert_eq!(
+        out,
+        br#"{"jsonrpc":"2.0","id":"a\"b","error":{"code":-32602,"message":"no","data":[1]}}"#.to_vec()
+    );
+    let mut out = Vec::new();
+    write_request(&mut out, &1.into(), "roots/list", &serde_json::json!({}));
+    assert!(matches!(parse(&out, Bounds::default()), Ok(Body::Single(Message::Request(_)))));
+}
