@@ -40,17 +40,21 @@ pub enum HubError {
     /// The log does not exist, has expired, or was deleted.
     #[error("the log does not exist")]
     Unknown,
-    /// An entry is larger than a log may hold.
-    #[error("an entry of {size} bytes exceeds the limit of {limit}")]
+    /// An entry, a signal or a name is larger than it may be. Nothing was changed.
+    #[error("{what} of {size} bytes exceeds the limit of {limit}")]
     TooLarge {
+        /// What is too large.
+        what: &'static str,
         /// Its size in bytes.
         size: usize,
         /// The bound in bytes.
         limit: usize,
     },
-    /// The bound on the number of logs is reached. Try later.
-    #[error("the hub holds its limit of {limit} logs")]
+    /// A bound of the hub as a whole is reached. Nothing was changed. Try later.
+    #[error("the hub holds its limit of {limit} {what}")]
     Full {
+        /// What there is too much of.
+        what: &'static str,
         /// The bound.
         limit: usize,
     },

@@ -33,13 +33,16 @@ pub struct Signal {
 /// Implementations: [`crate::memory::MemoryHub`] for one process. All pass the same suite of tests, `tests/contract.rs`.
 pub trait Hub: Send + Sync + 'static {
     /// Takes a log over, making it if need be, and returns a fence higher than any before. Entries of an earlier owner are
-    /// refused from now on.
+    /// refused from now on. Renews the log's age. A log that has ended cannot be taken: [`HubError::Ended`].
     fn claim<'a>(&'a self, topic: &'a Topic, retention: Retention) -> HubFuture<'a, Fence>;
 
     /// Appends an entry and returns its place once it can be had by every replica. `last` ends the log. Renews its age.
     ///
     /// `fence` is what [`Hub::claim`] returned, or `None` on a log that nobody claims: one that many replicas write, as the
-    /// broadcast log, which is made by its first entry with the given retention.
+    /// broadcast log, which is made by its first entry. The retention given last counts.
+    ///
+    /// Refused, the first that applies: [`HubError::Unknown`] with a fence, when the log it was given for is gone;
+    /// [`HubError::Fenced`] when another has claimed the log since, or without a fence anybody has; [`HubError::Ended`].
     fn append<'a>(
         &'a self,
         topic: &'a Topic,
@@ -51,12 +54,16 @@ pub trait Hub: Send + Sync + 'static {
 
     /// Reads a log after a place, and goes on with what is appended. The future resolves once nothing appended from then on
     /// can be missed. A log that does not exist yet is waited for if `after` is the default, and is gone otherwise.
+    ///
+    /// A place in a log of this name that was deleted since lies before a [`Delivery::Gap`]. After the last entry of a log that
+    /// has ended there is nothing, and the follower ends at once.
     fn follow<'a>(&'a self, topic: &'a Topic, after: Position) -> HubFuture<'a, Follower>;
 
-    /// The place of the newest entry; the default if there is none. Following from here gives only what is new.
+    /// The place of the newest entry; the default if the log has none yet or does not exist. Following from here gives only what is new.
     fn position<'a>(&'a self, topic: &'a Topic) -> HubFuture<'a, Position>;
 
-    /// Deletes a log; its followers are told [`Delivery::Gone`]. A later append makes a new one.
+    /// Deletes a log; its followers are told [`Delivery::Gone`], at once, whatever they have not read. One that waits for a log
+    /// goes on waiting. A later append or claim makes a new log, whose places all lie after those of the old one.
     fn delete<'a>(&'a self, topic: &'a Topic) -> HubFuture<'a, ()>;
 
     /// Sends a signal to whoever listens now.

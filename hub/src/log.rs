@@ -32,7 +32,7 @@ pub struct Fence(pub u64);
 /// How much of a log is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// The most entries; the oldest goes first.
+    /// The most entries; the oldest goes first. The newest always stays: 0 counts as 1.
     pub entries: usize,
     /// How long the log outlives its last entry or renewal.
     pub age: Duration,

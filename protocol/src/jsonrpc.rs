@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::value::RawValue;
 
-use crate::{error::RpcError, ids::RequestId, params::Text};
+use crate::{error::RpcError, ids::RequestId, method::Method, params::Text};
 
 /// What one HTTP body or one line holds.
 #[derive(Debug)]
@@ -273,23 +273,23 @@ pub fn write_error(out: &mut Vec<u8>, id: Option<&RequestId>, error: &RpcError) 
     out.push(b'}');
 }
 
-/// Writes a notification.
-pub fn write_notification(out: &mut Vec<u8>, method: &str, params: &impl Serialize) {
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
-    write_json(out, method);
-    out.extend_from_slice(b",\"params\":");
-    write_json(out, params);
+/// Writes a notification around parameters that are already JSON.
+pub fn write_notification(out: &mut Vec<u8>, method: Method, params: &[u8]) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":\"");
+    out.extend_from_slice(method.name().as_bytes());
+    out.extend_from_slice(b"\",\"params\":");
+    out.extend_from_slice(params);
     out.push(b'}');
 }
 
-/// Writes a request of ours.
-pub fn write_request(out: &mut Vec<u8>, id: &RequestId, method: &str, params: &impl Serialize) {
+/// Writes a request of ours around parameters that are already JSON.
+pub fn write_request(out: &mut Vec<u8>, id: &RequestId, method: Method, params: &[u8]) {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     write_id(out, Some(id));
-    out.extend_from_slice(b",\"method\":");
-    write_json(out, method);
-    out.extend_from_slice(b",\"params\":");
-    write_json(out, params);
+    out.extend_from_slice(b",\"method\":\"");
+    out.extend_from_slice(method.name().as_bytes());
+    out.extend_from_slice(b"\",\"params\":");
+    out.extend_from_slice(params);
     out.push(b'}');
 }
 

@@ -26,11 +26,14 @@ pub struct Changes(tokio::sync::broadcast::Receiver<Change>);
 /// Records shared by all replicas.
 ///
 /// Every method is one atomic step. A change of a record that does not exist changes nothing and says so: nothing brings
-/// a deleted session back. An expired record does not exist. Expiry is measured by the store's own clock.
+/// a deleted session back. An expired record does not exist; one without fields does. Expiry is measured by the store's own
+/// clock, and renewed by [`SessionStore::touch`] alone.
+///
+/// What is over a bound of [`crate::RecordLimits`] is refused with [`StoreError::TooLarge`], and nothing is changed.
 ///
 /// Implementations: [`crate::memory::MemoryStore`] for one process. All pass the same suite of tests, `tests/contract.rs`.
 pub trait SessionStore: Send + Sync + 'static {
-    /// Creates a record that expires after `ttl` without use. `false` if one with this key exists, which is left as it is.
+    /// Creates a record that expires after `ttl` unless touched. `false` if one with this key exists, which is left as it is.
     fn create<'a>(&'a self, key: &'a Key, record: Record, ttl: Duration) -> StoreFuture<'a, bool>;
 
     /// Reads a record. Reading does not renew its expiry.
@@ -43,7 +46,7 @@ pub trait SessionStore: Send + Sync + 'static {
     fn remove<'a>(&'a self, key: &'a Key, field: &'a str) -> StoreFuture<'a, Option<bool>>;
 
     /// Adds to a field that holds a decimal integer, an absent one counting as 0, and returns the sum.
-    /// `None` if the record does not exist.
+    /// `None` if the record does not exist. An integer has one spelling: no plus sign, no leading zero, no space.
     fn increment<'a>(&'a self, key: &'a Key, field: &'a str, by: i64) -> StoreFuture<'a, Option<i64>>;
 
     /// Replaces `expected` by `new`, where `None` is the field's absence. `None` if the record does not exist, otherwise
@@ -62,7 +65,12 @@ pub trait SessionStore: Send + Sync + 'static {
     /// Deletes a record. `false` if there was none.
     fn delete<'a>(&'a self, key: &'a Key) -> StoreFuture<'a, bool>;
 
-    /// What changes from now on, whoever changes it, this replica included. Used to keep what was read honest.
+    /// What changes from now on, whoever changes it, this replica included. Used to keep what was read honest: listen, then
+    /// load, and forget what was loaded when its change is told.
+    ///
+    /// A change is told after it took effect, and for a record that was loaded through this store since it last was; other
+    /// changes may be told too. A creation need not be told, so that a record is absent must not be remembered.
+    /// An expiry is told within seconds, by the sweep or whoever comes upon it first.
     fn changes(&self) -> Changes;
 }
 

@@ -29,10 +29,7 @@ fn notifications_and_responses_are_told_apart() {
     let answer = read(r#"{"jsonrpc":"2.0","id":"q","result":null}"#);
     assert!(matches!(answer, Ok(Body::Single(Message::Response(Response { outcome: Ok(_), .. })))));
     let failure = read(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no"}}"#);
-    assert!(matches!(
-        failure,
-        Ok(Body::Single(Message::Response(Response { id: None, outcome: Err(_) })))
-    ));
+    assert!(matches!(failure, Ok(Body::Single(Message::Response(Response { id: None, outcome: Err(_) })))));
 }
 
 #[test]
@@ -105,6 +102,6 @@ fn what_is_written_can_be_read_again() {
         br#"{"jsonrpc":"2.0","id":"a\"b","error":{"code":-32602,"message":"no","data":[1]}}"#.to_vec()
     );
     let mut out = Vec::new();
-    write_request(&mut out, &1.into(), "roots/list", &serde_json::json!({}));
+    write_request(&mut out, &1.into(), Method::RootsList, b"{}");
     assert!(matches!(parse(&out, Bounds::default()), Ok(Body::Single(Message::Request(_)))));
 }

@@ -1,7 +1,7 @@
 //! What each revision has, as data.
 
 use super::Revision;
-use crate::method::Method;
+use crate::{error::code, method::Method};
 
 /// What a revision has that others lack. One table to read, and to extend when a revision is added.
 #[derive(Debug)]
@@ -18,10 +18,31 @@ pub struct Features {
     pub questions_on_stream: bool,
     /// The client can be asked to elicit.
     pub elicitation: bool,
+    /// Questions to the user say their mode, form or URL.
+    pub elicitation_modes: bool,
+    /// Results say their type, and in `_meta` who answers.
+    pub result_type: bool,
+    /// Results of lists and reads say how long they may be kept.
+    pub caching: bool,
+    /// Progress may come with a message.
+    pub progress_message: bool,
+    /// Requests can be run as tasks, and in which words.
+    pub tasks: Option<TaskDialect>,
+    /// The code of the error for a resource that does not exist.
+    pub resource_not_found: i64,
     /// The methods that a client may send as requests.
     pub requests: &'static [Method],
     /// The methods that a client may send as notifications.
     pub notifications: &'static [Method],
+}
+
+/// The words that a revision has for tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskDialect {
+    /// Part of the revision: the client asks for a task, and fetches the answer with `tasks/result` (2025-11-25).
+    Core,
+    /// The extension: the server decides, and `tasks/get` brings the answer (from 2026-07-28).
+    Extension,
 }
 
 use Method::{
@@ -93,16 +114,29 @@ const V2024_11_05: Features = Features {
     priming: false,
     questions_on_stream: true,
     elicitation: false,
+    elicitation_modes: false,
+    result_type: false,
+    caching: false,
+    progress_message: false,
+    tasks: None,
+    resource_not_found: code::RESOURCE_NOT_FOUND,
     requests: HANDSHAKE_REQUESTS,
     notifications: HANDSHAKE_NOTIFICATIONS,
 };
 
-const V2025_03_26: Features = Features { batch: true, resumable: true, ..V2024_11_05 };
+const V2025_03_26: Features =
+    Features { batch: true, resumable: true, progress_message: true, ..V2024_11_05 };
 
 const V2025_06_18: Features = Features { batch: false, elicitation: true, ..V2025_03_26 };
 
-const V2025_11_25: Features =
-    Features { priming: true, requests: TASK_REQUESTS, notifications: TASK_NOTIFICATIONS, ..V2025_06_18 };
+const V2025_11_25: Features = Features {
+    priming: true,
+    elicitation_modes: true,
+    tasks: Some(TaskDialect::Core),
+    requests: TASK_REQUESTS,
+    notifications: TASK_NOTIFICATIONS,
+    ..V2025_06_18
+};
 
 const V2026_07_28: Features = Features {
     batch: false,
@@ -111,6 +145,12 @@ const V2026_07_28: Features = Features {
     priming: false,
     questions_on_stream: false,
     elicitation: true,
+    elicitation_modes: true,
+    result_type: true,
+    caching: true,
+    progress_message: true,
+    tasks: Some(TaskDialect::Extension),
+    resource_not_found: code::INVALID_PARAMS,
     requests: MODERN_REQUESTS,
     notifications: &[Cancelled],
 };

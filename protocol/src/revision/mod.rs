@@ -1,11 +1,25 @@
 //! The revisions of the protocol: which there are, which one a message speaks, and how each writes what we say.
 
+mod adapt;
 mod features;
+mod notifications;
+mod object;
+mod questions;
+mod results;
 mod settle;
+mod tasks;
+mod v2024_11_05;
+mod v2025_03_26;
+mod v2025_06_18;
+mod v2025_11_25;
+mod v2026_07_28;
 
 use std::fmt;
 
-pub use features::Features;
+pub use adapt::Inexpressible;
+pub use features::{Features, TaskDialect};
+pub use notifications::ListKind;
+pub use object::Related;
 pub use settle::{Claim, Dispute, settle};
 
 /// A revision of the protocol that is served. Ordered by age.

@@ -106,8 +106,9 @@ impl Dispute {
             Self::HeaderMismatch(reason) => RpcError::new(code::HEADER_MISMATCH, reason),
             Self::Unsupported { requested } => {
                 let message = format!("the protocol version {requested:?} is not supported");
-                RpcError::new(code::UNSUPPORTED_VERSION, message)
-                    .with_data(&serde_json::json!({"supported": Self::SELF_DESCRIBED, "requested": requested}))
+                RpcError::new(code::UNSUPPORTED_VERSION, message).with_data(
+                    &serde_json::json!({"supported": Self::SELF_DESCRIBED, "requested": requested}),
+                )
             }
             Self::UnknownHeader { requested } => {
                 let versions = Revision::ALL.map(Revision::as_str).join(", ");
@@ -191,7 +192,8 @@ mod tests {
 
     #[test]
     fn an_unknown_version_is_told_which_are_served() {
-        let dispute = settled(Some("v999.0.0"), &with_version("v999.0.0"), Method::ServerDiscover).unwrap_err();
+        let dispute =
+            settled(Some("v999.0.0"), &with_version("v999.0.0"), Method::ServerDiscover).unwrap_err();
         let error = dispute.to_rpc();
         assert_eq!(error.code, code::UNSUPPORTED_VERSION);
         assert_eq!(error.data.unwrap().get(), r#"{"requested":"v999.0.0","supported":["2026-07-28"]}"#);

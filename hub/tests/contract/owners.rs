@@ -1,0 +1,86 @@
+//! Claims and fences.
+
+use trunkline_hub::{Delivery, HubError, Position};
+
+use super::{Fixture, assert_gone, end, next, numbers, plenty, say, to_the_end, topic};
+
+pub(super) async fn a_claim_makes_a_log<F: Fixture>(fixture: F) {
+    let [here, there] = fixture.replicas().await;
+    let (topic, keep) = (topic("s/1"), plenty::<F>());
+    here.claim(&topic, keep).await.unwrap();
+    assert_eq!(there.position(&topic).await.unwrap(), Position::default(), "without an entry");
+    let mut follower = there.follow(&topic, Position::default()).await.unwrap();
+    here.delete(&topic).await.unwrap();
+    assert_eq!(next(&mut follower).await, Some(Delivery::Gone), "it was there all the same");
+    assert_eq!(next(&mut follower).await, None);
+}
+
+pub(super) async fn the_highest_fence_writes<F: Fixture>(fixture: F) {
+    let [here, there] = fixture.replicas().await;
+    let (topic, keep) = (topic("s/1"), plenty::<F>());
+    let first = here.claim(&topic, keep).await.unwrap();
+    say(&here, &topic, Some(first), keep, 1).await.unwrap();
+    assert!(
+        matches!(say(&here, &topic, None, keep, 99).await, Err(HubError::Fenced)),
+        "nobody's, but claimed"
+    );
+
+    let second = there.claim(&topic, keep).await.unwrap();
+    assert!(second > first);
+    let mut follower = here.follow(&topic, Position::default()).await.unwrap();
+    assert!(matches!(say(&here, &topic, Some(first), keep, 99).await, Err(HubError::Fenced)));
+    assert!(matches!(end(&here, &topic, Some(first), keep, 99).await, Err(HubError::Fenced)));
+    say(&there, &topic, Some(second), keep, 2).await.unwrap();
+
+    let third = here.claim(&topic, keep).await.unwrap();
+    assert!(third > second, "also for who had it before");
+    assert!(matches!(say(&there, &topic, Some(second), keep, 99).await, Err(HubError::Fenced)));
+    // The fence is the proof, whoever shows it.
+    end(&there, &topic, Some(third), keep, 3).await.unwrap();
+    assert!(
+        matches!(say(&here, &topic, Some(first), keep, 99).await, Err(HubError::Fenced)),
+        "rather than ended"
+    );
+    assert!(matches!(say(&here, &topic, Some(third), keep, 99).await, Err(HubError::Ended)));
+    assert_eq!(numbers(&mut follower, 3).await, [1, 2, 3], "nothing of what was refused");
+    assert_eq!(next(&mut follower).await, None);
+}
+
+pub(super) async fn an_ended_log_has_no_new_owner<F: Fixture>(fixture: F) {
+    let [here, there] = fixture.replicas().await;
+    let (topic, keep) = (topic("s/1"), plenty::<F>());
+    let fence = here.claim(&topic, keep).await.unwrap();
+    end(&here, &topic, Some(fence), keep, 1).await.unwrap();
+    assert!(matches!(there.claim(&topic, keep).await, Err(HubError::Ended)));
+    assert!(
+        matches!(say(&here, &topic, Some(fence), keep, 2).await, Err(HubError::Ended)),
+        "still the owner's"
+    );
+    assert_eq!(to_the_end(&there, &topic, Position::default()).await, [Some(1)]);
+
+    here.delete(&topic).await.unwrap();
+    let new = there.claim(&topic, keep).await.unwrap();
+    assert!(new > fence);
+    end(&there, &topic, Some(new), keep, 2).await.unwrap();
+}
+
+pub(super) async fn a_fence_does_not_outlive_its_log<F: Fixture>(fixture: F) {
+    let [here, there] = fixture.replicas().await;
+    let (topic, keep) = (topic("s/1"), plenty::<F>());
+    let fence = Some(here.claim(&topic, keep).await.unwrap());
+    let place = say(&here, &topic, fence, keep, 1).await.unwrap();
+    there.delete(&topic).await.unwrap();
+    assert!(matches!(say(&here, &topic, fence, keep, 2).await, Err(HubError::Unknown)));
+    assert!(matches!(end(&there, &topic, fence, keep, 2).await, Err(HubError::Unknown)));
+    assert_gone(&here, &topic, place).await;
+
+    // Another log of that name, which nobody claims, is not the one it was given for.
+    say(&there, &topic, None, keep, 3).await.unwrap();
+    assert!(matches!(say(&here, &topic, fence, keep, 4).await, Err(HubError::Unknown)));
+    there.delete(&topic).await.unwrap();
+    let new = Some(there.claim(&topic, keep).await.unwrap());
+    assert!(new > fence, "higher than any before");
+    assert!(matches!(say(&here, &topic, fence, keep, 4).await, Err(HubError::Fenced)));
+    end(&there, &topic, new, keep, 5).await.unwrap();
+    assert_eq!(to_the_end(&here, &topic, Position::default()).await, [Some(5)]);
+}

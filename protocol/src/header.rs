@@ -1,1 +1,0 @@
-//! Values of HTTP headers that mirror the body.

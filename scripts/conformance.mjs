@@ -1,0 +1,101 @@
+// The verdict on one run of the conformance suite: conformance.mjs REVISION DIRECTORY EXPECTED-FILE
+//
+// DIRECTORY holds list.txt, what `conformance list` prints, and checks/, what the suite wrote. Prints a summary, writes
+// `PASSED FAILED` to counts.txt, and exits with 0 when all is as expected, 1 when not, 2 when it cannot tell.
+//
+// A scenario passes when it left checks, none of them failed, and at least one succeeded or all were skipped by the
+// suite itself. A warning is printed and fails nothing: the suite uses it for what the specification only recommends.
+
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const WIDTH = 240;
+
+/** The scenarios that must run, with the suite's reason for not scoring one, or null. */
+function listed(text) {
+    const scenarios = new Map();
+    let [server, reason] = [false, null];
+    for (const line of text.split('\n')) {
+        if (/^Server scenarios/.test(line)) server = true;
+        else if (/^Client scenarios/.test(line)) server = false;
+        const group = /^ {2}([a-z-]+) \(\d+\):$/.exec(line);
+        if (group) [server, reason] = [false, group[1]];
+        const scored = /^ {2}- (\S+)$/.exec(line);
+        if (scored && server) scenarios.set(scored[1], null);
+        const unscored = /^ {4}- (\S+) \[server\]$/.exec(line);
+        if (unscored) scenarios.set(unscored[1], reason);
+    }
+    return scenarios;
+}
+
+/** The checks of each scenario that ran. */
+function results(directory) {
+    const found = new Map();
+    for (const entry of existsSync(directory) ? readdirSync(directory) : []) {
+        const name = entry.replace(/^server-/, '').replace(/-\d{4}-\d\d-\d\dT[\d-]+Z$/, '');
+        const file = join(directory, entry, 'checks.json');
+        found.set(name, [...(found.get(name) ?? []), ...JSON.parse(readFileSync(file, 'utf8'))]);
+    }
+    return found;
+}
+
+/** The scenarios that are expected to fail at this revision. */
+function expectedFailures(text, revision) {
+    const lines = text.split('\n').map((line) => line.replace(/#.*/, '').trim()).filter(Boolean);
+    return new Set(lines.map((line) => line.split(/\s+/)).filter(([at]) => at === revision).map(([, name]) => name));
+}
+
+function message(check) {
+    const text = check.errorMessage ?? check.details?.message ?? check.description ?? '';
+    return `${check.id}: ${String(text).replace(/\s+/g, ' ').slice(0, WIDTH)}`;
+}
+
+/** Why a scenario's checks do not make a pass; empty when they do. */
+function faults(checks) {
+    if (checks === undefined || checks.length === 0) return ['it left no checks'];
+    const failures = checks.filter((check) => check.status === 'FAILURE').map(message);
+    const succeeded = checks.some((check) => check.status === 'SUCCESS');
+    const skipped = checks.every((check) => check.status === 'SKIPPED');
+    return failures.length > 0 || succeeded || skipped ? failures : ['none of its checks succeeded'];
+}
+
+const [revision, directory, expectedFile] = process.argv.slice(2);
+const scenarios = listed(readFileSync(join(directory, 'list.txt'), 'utf8'));
+const ran = results(join(directory, 'checks'));
+const expected = expectedFailures(readFileSync(expectedFile, 'utf8'), revision);
+if (scenarios.size === 0) {
+    console.error(`conformance: the suite lists no server scenario for ${revision}`);
+    process.exit(2);
+}
+
+const lines = [];
+const counts = { scored: [0, 0], unscored: [0, 0], warnings: 0, skipped: 0 };
+for (const [name, reason] of scenarios) {
+    const checks = ran.get(name);
+    const why = faults(checks);
+    const asExpected = (why.length > 0) === expected.has(name);
+    counts[reason === null ? 'scored' : 'unscored'][asExpected ? 0 : 1] += 1;
+    const label = reason === null ? name : `${name} (${reason})`;
+    if (asExpected && why.length > 0) lines.push(`  known ${label}`);
+    else if (!asExpected && why.length > 0) lines.push(`  FAIL ${label}`, ...why.map((line) => `       ${line}`));
+    else if (!asExpected) lines.push(`  FAIL ${label}`, '       it passes, but is listed as an expected failure: remove it');
+    if (checks?.every((check) => check.status === 'SKIPPED')) {
+        counts.skipped += 1;
+        lines.push(`  skip ${label}: ${message(checks[0])}`);
+    }
+    for (const check of (checks ?? []).filter(({ status }) => status === 'WARNING')) {
+        counts.warnings += 1;
+        lines.push(`  warn ${label} ${message(check)}`);
+    }
+}
+// Whatever is listed or ran without being asked for means that this file no longer understands the suite.
+const strangers = [...[...expected, ...ran.keys()].filter((name) => !scenarios.has(name))];
+for (const name of strangers) lines.push(`  FAIL ${name}`, '       no such scenario at this revision');
+
+const [passed, failed] = [counts.scored[0] + counts.unscored[0], counts.scored[1] + counts.unscored[1] + strangers.length];
+const part = ([ok, bad]) => `${ok} passed, ${bad} failed`;
+console.log(`${revision}: scored ${part(counts.scored)}; not scored ${part(counts.unscored)}; ` +
+    `${counts.skipped} skipped by the suite, ${counts.warnings} warnings`);
+for (const line of lines) console.log(line);
+writeFileSync(join(directory, 'counts.txt'), `${passed} ${failed}\n`);
+process.exit(failed > 0 ? 1 : 0);

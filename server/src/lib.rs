@@ -1,0 +1,19 @@
+//! A shared remote MCP endpoint.
+
+pub mod config;
+mod error;
+mod keys;
+mod outbox;
+mod principal;
+mod record;
+mod registry;
+mod telemetry;
+
+pub use trunkline_protocol as protocol;
+pub use trunkline_protocol::model;
+
+pub use principal::Principal;
+pub use registry::{
+    AskError, CatalogError, Completer, Exchange, HandlerError, IntoContents, IntoPrompt, IntoToolResult, NoArguments, Prompt, Resource,
+    ResourceTemplate, SchemaError, State, Structured, TemplateError, Tool, ToolError, Typed, one_of,
+};

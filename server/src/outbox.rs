@@ -1,0 +1,281 @@
+//! The way back of one request: plain JSON as long as that will do, a stream from the moment something has to be said
+//! before the answer is there.
+//!
+//! An outbox is handed down with the request. Whoever serves it says things into it, and never learns what carries them.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, mpsc};
+use trunkline_hub::{Fence, Hub, HubError, Retention, Topic};
+
+/// Frames between a handler and a stream without a log. A handler that says more waits for the reader: enough for a burst
+/// of progress, and at a few hundred bytes a frame no more than some KiB for a reader that has gone.
+const DIRECT_FRAMES: usize = 64;
+
+/// How long a handler waits for a reader that takes nothing before its stream is given up.
+const SLOW_READER: Duration = Duration::from_secs(30);
+
+/// What may carry what is said.
+#[derive(Clone)]
+pub(crate) enum Carrier {
+    /// One JSON body, and nothing else: the client accepts no stream.
+    Json,
+    /// A stream of this request alone, which ends with the connection.
+    Direct,
+    /// A stream of this request that can be resumed: a log in the hub, named when it is first needed.
+    Log(LogCarrier),
+    /// A stream that many requests share, of a client that reads all its answers there.
+    Shared(Shared),
+}
+
+/// Where the log of a resumable stream is made.
+#[derive(Clone)]
+pub(crate) struct LogCarrier {
+    /// Holds the log.
+    pub(crate) hub: Arc<dyn Hub>,
+    /// The log's name, unique to this request.
+    pub(crate) topic: Topic,
+    /// How much of it is kept.
+    pub(crate) retention: Retention,
+}
+
+/// A stream that many requests share.
+#[derive(Clone)]
+pub(crate) enum Shared {
+    /// A log that any replica appends to.
+    Log(LogCarrier),
+    /// A queue to the writer of this process.
+    Queue(mpsc::Sender<Bytes>),
+}
+
+/// One finished answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Reply {
+    /// The HTTP status if it travels as the plain body.
+    pub(crate) status: u16,
+    /// The JSON-RPC message; empty where the request was cancelled and no answer follows.
+    pub(crate) body: Bytes,
+}
+
+/// What a transport reads a stream from.
+pub(crate) enum Source {
+    /// The log, from its beginning.
+    Log(LogCarrier),
+    /// The queue.
+    Queue(mpsc::Receiver<Bytes>),
+}
+
+/// What a transport sends for a request.
+pub(crate) enum Output {
+    /// These, as one body: one for a request, several for a batch.
+    Plain(Vec<Reply>),
+    /// A stream.
+    Stream(Source),
+}
+
+/// Why something could not be said.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Undeliverable {
+    /// The client accepts no stream.
+    #[error("the client accepts no stream on this request")]
+    NoStream,
+    /// The client has gone, or the request has been answered.
+    #[error("the stream is closed")]
+    Closed,
+    /// The hub did not take it.
+    #[error("the hub did not take the message")]
+    Hub(#[from] HubError),
+}
+
+/// The way back of one request, or of one batch.
+pub(crate) struct Outbox {
+    carrier: Carrier,
+    state: Mutex<State>,
+    /// Wakes the transport when the state has something for it.
+    changed: Notify,
+    /// Keeps what is written to a log in order, and holds the proof that this replica may write it.
+    log: tokio::sync::Mutex<Option<Fence>>,
+}
+
+struct State {
+    /// Answers still to come.
+    open: usize,
+    phase: Phase,
+}
+
+struct Stream {
+    /// Where frames go, unless they go to the log.
+    queue: Option<mpsc::Sender<Bytes>>,
+    /// What the transport reads, until it has taken it.
+    source: Option<Source>,
+}
+
+enum Phase {
+    /// Nothing but answers so far, kept until they are all there.
+    Plain(Vec<Reply>),
+    /// Something was said first.
+    Streaming(Stream),
+    /// All is said.
+    Closed,
+}
+
+// === impl Outbox ===
+
+impl Outbox {
+    /// An outbox for `answers` requests: one, or as many as a batch has.
+    pub(crate) fn new(carrier: Carrier, answers: usize) -> Self {
+        let phase = match &carrier {
+            Carrier::Shared(Shared::Queue(queue)) => {
+                Phase::Streaming(Stream { queue: Some(queue.clone()), source: None })
+            }
+            Carrier::Shared(Shared::Log(_)) => Phase::Streaming(Stream { queue: None, source: None }),
+            _ => Phase::Plain(Vec::new()),
+        };
+        Self {
+            carrier,
+            state: Mutex::new(State { open: answers, phase }),
+            changed: Notify::new(),
+            log: tokio::sync::Mutex::new(None),
+        }
+    }
+
+    /// Whether anything can be said before the answer.
+    pub(crate) fn can_stream(&self) -> bool {
+        !matches!(self.carrier, Carrier::Json)
+    }
+
+    /// Says something before the answer, which makes the answer a stream.
+    pub(crate) async fn send(&self, frame: Bytes) -> Result<(), Undeliverable> {
+        let mut log = self.log.lock().await;
+        self.switch(&mut log).await?;
+        self.write(&mut log, frame, false).await
+    }
+
+    /// Makes the answer a stream, if it is not one yet. What was answered before goes first.
+    pub(crate) async fn open(&self) -> Result<(), Undeliverable> {
+        let mut log = self.log.lock().await;
+        self.switch(&mut log).await
+    }
+
+    /// Gives one answer. The last one ends a stream that is this request's own.
+    pub(crate) async fn respond(&self, reply: Reply) -> Result<(), Undeliverable> {
+        let Some(reply) = self.keep(reply) else { return Ok(()) };
+        let mut log = self.log.lock().await;
+        let last = self.count_answer();
+        let written = self.write(&mut log, reply.body, last).await;
+        if last && let Phase::Streaming(stream) = &mut self.state.lock().phase {
+            stream.queue = None;
+        }
+        written
+    }
+
+    /// Waits until there is something to send: all answers, or a stream. To be called by one transport.
+    pub(crate) async fn output(&self) -> Output {
+        loop {
+            if let Some(output) = self.take() {
+                return output;
+            }
+            self.changed.notified().await;
+        }
+    }
+
+    /// What there is to send now, handed out once.
+    pub(crate) fn take(&self) -> Option<Output> {
+        let mut state = self.state.lock();
+        let complete = state.open == 0;
+        match &mut state.phase {
+            Phase::Plain(replies) if complete => {
+                let replies = std::mem::take(replies);
+                state.phase = Phase::Closed;
+                Some(Output::Plain(replies))
+            }
+            Phase::Streaming(stream) => stream.source.take().map(Output::Stream),
+            Phase::Plain(_) | Phase::Closed => None,
+        }
+    }
+
+    /// Keeps an answer as long as everything is plain: the way that nearly every answer takes. Otherwise gives it back.
+    fn keep(&self, reply: Reply) -> Option<Reply> {
+        let mut state = self.state.lock();
+        let Phase::Plain(replies) = &mut state.phase else { return Some(reply) };
+        replies.push(reply);
+        state.open = state.open.saturating_sub(1);
+        if state.open == 0 {
+            self.changed.notify_one();
+        }
+        None
+    }
+
+    /// Counts an answer on a stream: whether it was the last of a stream that nothing else uses.
+    fn count_answer(&self) -> bool {
+        let mut state = self.state.lock();
+        state.open = state.open.saturating_sub(1);
+        state.open == 0 && !matches!(self.carrier, Carrier::Shared(_))
+    }
+
+    async fn switch(&self, log: &mut Option<Fence>) -> Result<(), Undeliverable> {
+        for reply in self.leave_plain()? {
+            self.write(log, reply.body, false).await?;
+        }
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// Leaves the plain phase, and returns what was answered in it.
+    fn leave_plain(&self) -> Result<Vec<Reply>, Undeliverable> {
+        let mut state = self.state.lock();
+        let complete = state.open == 0;
+        let Phase::Plain(replies) = &mut state.phase else { return Ok(Vec::new()) };
+        let stream = match &self.carrier {
+            Carrier::Json => return Err(Undeliverable::NoStream),
+            _ if complete => return Err(Undeliverable::Closed),
+            Carrier::Direct => {
+                let (queue, source) = mpsc::channel(DIRECT_FRAMES);
+                Stream { queue: Some(queue), source: Some(Source::Queue(source)) }
+            }
+            Carrier::Log(log) => Stream { queue: None, source: Some(Source::Log(log.clone())) },
+            Carrier::Shared(_) => Stream { queue: None, source: None },
+        };
+        let replies = std::mem::take(replies);
+        state.phase = Phase::Streaming(stream);
+        Ok(replies)
+    }
+
+    /// Writes a frame to whatever carries the stream. An empty frame is not written; as the last one it ends a log.
+    async fn write(&self, fence: &mut Option<Fence>, frame: Bytes, last: bool) -> Result<(), Undeliverable> {
+        let queue = match &self.state.lock().phase {
+            Phase::Streaming(stream) => stream.queue.clone(),
+            Phase::Plain(_) | Phase::Closed => return Err(Undeliverable::Closed),
+        };
+        if frame.is_empty() && (queue.is_some() || !last) {
+            return Ok(());
+        }
+        match (queue, &self.carrier) {
+            (Some(queue), _) => {
+                queue.send_timeout(frame, SLOW_READER).await.map_err(|_| Undeliverable::Closed)
+            }
+            (None, Carrier::Log(log)) => log.append(fence, frame, last).await,
+            (None, Carrier::Shared(Shared::Log(log))) => {
+                log.hub.append(&log.topic, None, log.retention, frame, false).await?;
+                Ok(())
+            }
+            (None, _) => Err(Undeliverable::Closed),
+        }
+    }
+}
+
+// === impl LogCarrier ===
+
+impl LogCarrier {
+    /// Appends to a log of our own, which is claimed when it is first written.
+    async fn append(&self, fence: &mut Option<Fence>, frame: Bytes, last: bool) -> Result<(), Undeliverable> {
+        let claimed = match *fence {
+            Some(fence) => fence,
+            None => *fence.insert(self.hub.claim(&self.topic, self.retention).await?),
+        };
+        self.hub.append(&self.topic, Some(claimed), self.retention, frame, last).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! What the store knows of a session, as types.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use trunkline_protocol::{
+    Revision,
+    model::{ClientCapabilities, Implementation, LogLevel},
+};
+use trunkline_store::Record;
+
+use crate::principal::Principal;
+
+/// The shape of the fields below. A later version that adds fields keeps the number: unknown ones survive every change.
+const SCHEMA: &str = "1";
+
+/// Names of the fields of a session's record.
+pub(crate) mod field {
+    /// The shape of the record.
+    pub(crate) const SCHEMA: &str = "schema";
+    /// The negotiated revision.
+    pub(crate) const REVISION: &str = "revision";
+    /// `clientInfo`, as JSON.
+    pub(crate) const CLIENT: &str = "client";
+    /// The client's capabilities, as JSON.
+    pub(crate) const CAPABILITIES: &str = "capabilities";
+    /// The owner.
+    pub(crate) const PRINCIPAL: &str = "principal";
+    /// The least severe log message that is wanted.
+    pub(crate) const LOG_LEVEL: &str = "log_level";
+    /// Before the URI of each subscribed resource.
+    pub(crate) const SUBSCRIPTION: &str = "sub:";
+    /// Before the name of each value of the application.
+    pub(crate) const VALUE: &str = "v:";
+}
+
+/// A session as it was read from the store.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionRecord {
+    /// The negotiated revision.
+    pub(crate) revision: Revision,
+    /// Who the client says it is.
+    pub(crate) client: Option<Box<Implementation>>,
+    /// What the client declared.
+    pub(crate) capabilities: Box<ClientCapabilities>,
+    /// The owner.
+    pub(crate) principal: Principal,
+    /// The least severe log message that is wanted; `None` until the client has said.
+    pub(crate) log_level: Option<LogLevel>,
+    /// The subscribed resources.
+    pub(crate) subscriptions: BTreeSet<Box<str>>,
+}
+
+/// A record that is no session, or one of a version that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("the session's record cannot be read: {0}")]
+pub(crate) struct UnreadableRecord(String);
+
+// === impl SessionRecord ===
+
+impl SessionRecord {
+    /// The fields of a new session.
+    pub(crate) fn fields(&self, client: Option<Bytes>, capabilities: Bytes) -> Record {
+        let mut record = Record::default()
+            .with(field::SCHEMA, SCHEMA)
+            .with(field::REVISION, self.revision.as_str())
+            .with(field::CAPABILITIES, capabilities)
+            .with(field::PRINCIPAL, self.principal.as_str().to_owned());
+        if let Some(client) = client {
+            record = record.with(field::CLIENT, client);
+        }
+        record
+    }
+
+    /// Reads a session from its record.
+    ///
+    /// # Errors
+    /// If a field without which it cannot be served is missing or unreadable.
+    pub(crate) fn read(record: &Record) -> Result<Self, UnreadableRecord> {
+        let unreadable = |what: &str| UnreadableRecord(what.to_owned());
+        let schema = record.text(field::SCHEMA).ok_or_else(|| unreadable("no schema number"))?;
+        if schema != SCHEMA {
+            return Err(UnreadableRecord(format!("schema {schema}, this version reads {SCHEMA}")));
+        }
+        let revision = record
+            .text(field::REVISION)
+            .and_then(Revision::from_name)
+            .ok_or_else(|| unreadable("the revision"))?;
+        let principal = record.text(field::PRINCIPAL).ok_or_else(|| unreadable("the principal"))?;
+        let capabilities = record
+            .text(field::CAPABILITIES)
+            .and_then(|json| serde_json::from_str(json).ok())
+            .ok_or_else(|| unreadable("the capabilities"))?;
+        let subscriptions = record
+            .fields
+            .keys()
+            .filter_map(|name| name.strip_prefix(field::SUBSCRIPTION))
+            .map(Into::into)
+            .collect();
+        Ok(Self {
+            revision,
+            client: record.text(field::CLIENT).and_then(|json| serde_json::from_str(json).ok()),
+            capabilities,
+            principal: Principal::named(principal),
+            log_level: record.text(field::LOG_LEVEL).and_then(LogLevel::from_name),
+            subscriptions,
+        })
+    }
+}

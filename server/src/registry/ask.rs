@@ -1,0 +1,109 @@
+//! Questions to the client, written once and asked the way its revision has: as a request on the call's stream, in a
+//! further round of the call, or through a task.
+
+use std::{fmt, future::Future, pin::Pin};
+
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use trunkline_protocol::{
+    RequestId, RpcError,
+    error::code,
+    model::{ClientCapabilities, ElicitAction, ElicitParams, ElicitResult, InputRequest},
+};
+
+use crate::outbox::Outbox;
+
+/// Why a question has no answer.
+///
+/// Not a `std::error::Error`, so that `?` in a handler tells it from an unexpected failure.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum AskError {
+    /// The client did not declare that it can be asked this.
+    Unsupported {
+        /// What it would have to declare.
+        needs: Box<ClientCapabilities>,
+        /// Whether its revision has an error of its own for that.
+        modern: bool,
+    },
+    /// There is no way to ask: the client accepts no stream on this request, or the request takes no questions.
+    NoWay,
+    /// The client did not answer in time.
+    TimedOut,
+    /// Too many questions of this session wait for an answer.
+    TooMany,
+    /// The call was cancelled.
+    Cancelled,
+    /// The session or the connection has ended.
+    Closed,
+    /// The client answered with an error.
+    Refused(RpcError),
+    /// The client answered with something that does not fit the question.
+    Malformed(String),
+}
+
+/// An answer on its way.
+pub(crate) type Answering<'a> = Pin<Box<dyn Future<Output = Result<Box<RawValue>, AskError>> + Send + 'a>>;
+
+/// Asks questions while the call goes on.
+pub(crate) trait Asker: Send + Sync {
+    /// Asks for a call on its way back, and waits for the answer. `key` names the question within its call.
+    fn ask<'a>(
+        &'a self,
+        call: &'a RequestId,
+        outbox: &'a Outbox,
+        key: &'a str,
+        question: &'a InputRequest,
+    ) -> Answering<'a>;
+}
+
+/// Reads an answer, and checks that it fits what was asked.
+pub(crate) fn read_answer<T: DeserializeOwned>(
+    question: &InputRequest,
+    answer: &RawValue,
+) -> Result<T, AskError> {
+    if let InputRequest::Elicit(params) = question {
+        check_elicited(params, answer).map_err(AskError::Malformed)?;
+    }
+    serde_json::from_str(answer.get()).map_err(|error| AskError::Malformed(error.to_string()))
+}
+
+/// An accepted form must hold what its schema asks for.
+fn check_elicited(params: &ElicitParams, answer: &RawValue) -> Result<(), String> {
+    let ElicitParams::Form(form) = params else { return Ok(()) };
+    let result: ElicitResult = serde_json::from_str(answer.get()).map_err(|error| error.to_string())?;
+    if result.action != ElicitAction::Accept {
+        return Ok(());
+    }
+    let schema = serde_json::to_value(&form.requested_schema).map_err(|error| error.to_string())?;
+    let validator = jsonschema::validator_for(&schema).map_err(|error| error.to_string())?;
+    let content = serde_json::to_value(&result.content).map_err(|error| error.to_string())?;
+    let content = if content.is_null() { serde_json::json!({}) } else { content };
+    validator.validate(&content).map_err(|error| format!("{}: {error}", error.instance_path()))
+}
+
+/// The error that tells a client of the modern era what it lacks.
+pub(crate) fn missing_capability(needs: &ClientCapabilities) -> RpcError {
+    RpcError::new(code::MISSING_CAPABILITY, "the request needs client capabilities that were not declared")
+        .with_data(&serde_json::json!({"requiredCapabilities": needs}))
+}
+
+// === impl AskError ===
+
+impl fmt::Display for AskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsupported { needs, .. } => {
+                let needs = serde_json::to_string(needs).unwrap_or_default();
+                write!(f, "this needs a client with the capabilities {needs}, which yours did not declare")
+            }
+            Self::NoWay => f.write_str("the client cannot be asked here: it accepts no stream on this request"),
+            Self::TimedOut => f.write_str("the question was not answered in time"),
+            Self::TooMany => f.write_str("too many questions of this session wait for an answer"),
+            Self::Cancelled => f.write_str("the call was cancelled"),
+            Self::Closed => f.write_str("the client has gone before it answered"),
+            Self::Refused(error) => write!(f, "the client answered with an error: {error}"),
+            Self::Malformed(reason) => write!(f, "the client's answer does not fit the question: {reason}"),
+        }
+    }
+}

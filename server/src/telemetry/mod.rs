@@ -1,0 +1,5 @@
+//! What the server says about itself.
+
+mod metrics;
+
+pub(crate) use metrics::{Gauge, Held, Metrics};
