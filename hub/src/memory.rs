@@ -30,6 +30,8 @@
 
 mod log;
 mod signals;
+#[cfg(test)]
+mod tests;
 mod topics;
 
 use std::{

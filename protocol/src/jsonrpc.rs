@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::value::RawValue;
 
-use crate::{error::RpcError, ids::RequestId, method::Method, params::Text};
+use crate::{error::RpcError, ids::RequestId, params::Text};
 
 /// What one HTTP body or one line holds.
 #[derive(Debug)]
@@ -255,12 +255,12 @@ impl<'de> de::Visitor<'de> for EnvelopeVisitor {
 
 // === writing ===
 
-/// Writes a result response around a result that is already JSON.
-pub fn write_result(out: &mut Vec<u8>, id: &RequestId, result: &[u8]) {
+/// Writes a result response; `result` appends the result itself.
+pub fn write_result(out: &mut Vec<u8>, id: &RequestId, result: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     write_id(out, Some(id));
     out.extend_from_slice(b",\"result\":");
-    out.extend_from_slice(result);
+    result(out);
     out.push(b'}');
 }
 
@@ -270,26 +270,6 @@ pub fn write_error(out: &mut Vec<u8>, id: Option<&RequestId>, error: &RpcError) 
     write_id(out, id);
     out.extend_from_slice(b",\"error\":");
     write_json(out, error);
-    out.push(b'}');
-}
-
-/// Writes a notification around parameters that are already JSON.
-pub fn write_notification(out: &mut Vec<u8>, method: Method, params: &[u8]) {
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":\"");
-    out.extend_from_slice(method.name().as_bytes());
-    out.extend_from_slice(b"\",\"params\":");
-    out.extend_from_slice(params);
-    out.push(b'}');
-}
-
-/// Writes a request of ours around parameters that are already JSON.
-pub fn write_request(out: &mut Vec<u8>, id: &RequestId, method: Method, params: &[u8]) {
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-    write_id(out, Some(id));
-    out.extend_from_slice(b",\"method\":\"");
-    out.extend_from_slice(method.name().as_bytes());
-    out.extend_from_slice(b"\",\"params\":");
-    out.extend_from_slice(params);
     out.push(b'}');
 }
 

@@ -86,7 +86,7 @@ impl Refusal {
     }
 
     fn status_and_error(&self) -> (u16, RpcError) {
-        let invalid = RpcError::invalid_request::<String>;
+        let invalid = |message: String| RpcError::invalid_request(message);
         match self {
             Self::Malformed(error) => (400, error.clone()),
             Self::BatchNotServed => (400, invalid("this revision has no batches; send one message".into())),

@@ -22,7 +22,7 @@ use subtle::ConstantTimeEq;
 
 /// What a text is for. Each purpose has keys of its own, so that none is taken for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Purpose {
+pub(crate) enum Purpose {
     /// Session ids; see [`KeyRing::mint_session_id`].
     SessionId,
     /// The state that resumes a call after its questions were answered (2026-07-28, multi round-trip requests).
@@ -38,18 +38,18 @@ pub enum Purpose {
 }
 
 /// The keys of one endpoint, the same on every replica. The first signs and seals, all verify and open.
-pub struct KeyRing {
+pub(crate) struct KeyRing {
     /// Never empty.
     keys: Box<[RingKey]>,
 }
 
 /// A tag that vouches for a message: 16 url-safe characters.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Tag([u8; Tag::LEN]);
+pub(crate) struct Tag([u8; Tag::LEN]);
 
 /// Why keys make no ring.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RingError {
+pub(crate) enum RingError {
     /// There are none.
     #[error("a key ring needs at least one key")]
     Empty,
@@ -67,14 +67,14 @@ pub enum RingError {
 /// A plaintext is longer than [`KeyRing::MAX_PLAINTEXT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{size} bytes are too many to seal; the limit is {}", KeyRing::MAX_PLAINTEXT)]
-pub struct TooLong {
+pub(crate) struct TooLong {
     /// Its length in bytes.
-    pub size: usize,
+    pub(crate) size: usize,
 }
 
 /// Why a text was not opened. Clients are told one thing for all of them; the difference is for counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OpenError {
+pub(crate) enum OpenError {
     /// Longer than anything we seal.
     #[error("the sealed text is too long")]
     TooLong,
@@ -145,12 +145,12 @@ impl Purpose {
 
 impl KeyRing {
     /// The most keys: a rotation needs two or three, and every forged id costs one HMAC per key.
-    pub const MAX_KEYS: usize = 16;
+    pub(crate) const MAX_KEYS: usize = 16;
     /// The longest plaintext that is sealed, in bytes. The client sends the text back in a body, beside its arguments, and
     /// some gateways refuse a body over 1 MiB.
-    pub const MAX_PLAINTEXT: usize = 256 * 1024;
+    pub(crate) const MAX_PLAINTEXT: usize = 256 * 1024;
     /// The length of a session id in characters.
-    pub const SESSION_ID_LEN: usize = encoded_len(SESSION_BYTES);
+    pub(crate) const SESSION_ID_LEN: usize = encoded_len(SESSION_BYTES);
     /// The longest sealed text, in characters.
     const MAX_SEALED: usize = encoded_len(HEAD + NONCE + Self::MAX_PLAINTEXT + SEAL);
 
@@ -158,7 +158,7 @@ impl KeyRing {
     ///
     /// # Errors
     /// [`RingError`] if there is none, there are too many, or two have one name or are the same.
-    pub fn new(keys: impl IntoIterator<Item = (String, [u8; 32])>) -> Result<Self, RingError> {
+    pub(crate) fn new(keys: impl IntoIterator<Item = (String, [u8; 32])>) -> Result<Self, RingError> {
         let given: Vec<(String, [u8; 32])> = keys.into_iter().collect();
         if given.is_empty() {
             return Err(RingError::Empty);
@@ -181,18 +181,18 @@ impl KeyRing {
 
     /// A ring of one random key, for a process that shares nothing with others: what it hands out ends with it.
     #[must_use]
-    pub fn generate() -> Self {
+    pub(crate) fn generate() -> Self {
         Self { keys: Box::new([RingKey::new("generated".to_owned(), &rand::random())]) }
     }
 
     /// The names of the keys, the signing one first.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.keys.iter().map(|key| key.name.as_str())
     }
 
     /// A new session id: 128 random bits and a tag, [`KeyRing::SESSION_ID_LEN`] url-safe characters.
     #[must_use]
-    pub fn mint_session_id(&self) -> String {
+    pub(crate) fn mint_session_id(&self) -> String {
         let random: [u8; SESSION_RANDOM] = rand::random();
         let mut id = [0; SESSION_BYTES];
         id[..SESSION_RANDOM].copy_from_slice(&random);
@@ -204,7 +204,7 @@ impl KeyRing {
     ///
     /// Costs one HMAC per key: look a live session up first, and ask here before asking the store.
     #[must_use]
-    pub fn verify_session_id(&self, id: &str) -> bool {
+    pub(crate) fn verify_session_id(&self, id: &str) -> bool {
         // The decoder asks for room in whole groups of three.
         let mut room = [0; SESSION_BYTES.next_multiple_of(3)];
         if id.len() != Self::SESSION_ID_LEN || BASE64.decode_slice(id, &mut room) != Ok(SESSION_BYTES) {
@@ -218,7 +218,7 @@ impl KeyRing {
     ///
     /// Name what the text is bound to among the parts, as the principal. The tag hides nothing of them.
     #[must_use]
-    pub fn sign(&self, purpose: Purpose, parts: &[&[u8]]) -> Tag {
+    pub(crate) fn sign(&self, purpose: Purpose, parts: &[&[u8]]) -> Tag {
         let mut text = [0; Tag::LEN];
         let written = BASE64.encode_slice(self.signer().tag(purpose, parts), &mut text);
         debug_assert_eq!(written, Ok(Tag::LEN));
@@ -227,7 +227,7 @@ impl KeyRing {
 
     /// Whether `tag` was made by [`KeyRing::sign`] over the same parts for the same purpose, by any key of this ring.
     #[must_use]
-    pub fn verify(&self, purpose: Purpose, parts: &[&[u8]], tag: &str) -> bool {
+    pub(crate) fn verify(&self, purpose: Purpose, parts: &[&[u8]], tag: &str) -> bool {
         let mut bytes = [0; TAG];
         tag.len() == Tag::LEN
             && BASE64.decode_slice(tag, &mut bytes) == Ok(TAG)
@@ -238,7 +238,7 @@ impl KeyRing {
     ///
     /// # Errors
     /// [`TooLong`] if the plaintext is longer than [`KeyRing::MAX_PLAINTEXT`].
-    pub fn seal(&self, purpose: Purpose, binding: &[u8], plaintext: &[u8]) -> Result<String, TooLong> {
+    pub(crate) fn seal(&self, purpose: Purpose, binding: &[u8], plaintext: &[u8]) -> Result<String, TooLong> {
         let size = plaintext.len();
         if size > Self::MAX_PLAINTEXT {
             return Err(TooLong { size });
@@ -265,7 +265,7 @@ impl KeyRing {
     ///
     /// # Errors
     /// [`OpenError`] if the text is not such a one.
-    pub fn open(&self, purpose: Purpose, binding: &[u8], text: &str) -> Result<Vec<u8>, OpenError> {
+    pub(crate) fn open(&self, purpose: Purpose, binding: &[u8], text: &str) -> Result<Vec<u8>, OpenError> {
         if text.len() > Self::MAX_SEALED {
             return Err(OpenError::TooLong);
         }
@@ -354,11 +354,11 @@ const fn encoded_len(bytes: usize) -> usize {
 
 impl Tag {
     /// Its length in characters.
-    pub const LEN: usize = encoded_len(TAG);
+    pub(crate) const LEN: usize = encoded_len(TAG);
 
     /// The tag as text.
     #[must_use]
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("invariant: base64 is ASCII")
     }
 }

@@ -7,6 +7,7 @@ mod outbox;
 mod principal;
 mod record;
 mod registry;
+mod session;
 mod telemetry;
 
 pub use trunkline_protocol as protocol;

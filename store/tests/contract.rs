@@ -16,14 +16,15 @@ use crate::suite::Fixture;
 
 /// One store in memory; its replicas are one and the same. Under paused time, which passes as soon as nobody is busy.
 #[derive(Clone)]
-struct Memory;
+struct Memory {
+    patience: Duration,
+}
 
 // === impl Memory ===
 
 impl Fixture for Memory {
     /// Longer than the sweep takes to come round.
     const TICK: Duration = Duration::from_secs(10);
-    const PATIENCE: Duration = Duration::from_secs(3600);
     const ROUNDS: usize = 1000;
     const BACKLOG: usize = 5000;
 
@@ -36,6 +37,10 @@ impl Fixture for Memory {
         RecordLimits::default()
     }
 
+    fn patience(&self) -> Duration {
+        self.patience
+    }
+
     async fn pass(&self, time: Duration) {
         tokio::time::sleep(time).await;
     }
@@ -43,10 +48,11 @@ impl Fixture for Memory {
 
 #[tokio::test(start_paused = true)]
 async fn memory() {
-    suite::run(&Memory, suite::behaviours()).await;
+    // Paused time passes freely.
+    suite::run(&Memory { patience: Duration::from_secs(24 * 3600) }, suite::behaviours()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn memory_races() {
-    suite::run(&Memory, suite::races()).await;
+    suite::run(&Memory { patience: Duration::from_secs(60) }, suite::races()).await;
 }

@@ -304,6 +304,12 @@ impl Topics {
         (0..SHARDS).for_each(|index| self.sweep(index));
     }
 
+    /// Whether no name is known.
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.slots.load(Ordering::Relaxed) == 0 && self.shards.iter().all(|shard| shard.lock().is_empty())
+    }
+
     /// A number higher than any before.
     fn serial(&self) -> u64 {
         self.serial.fetch_add(1, Ordering::Relaxed) + 1

@@ -16,8 +16,6 @@ use trunkline_hub::{Delivery, Entry, Fence, Follower, Hub, HubError, Position, R
 pub(crate) trait Fixture: Clone + Send + Sync + 'static {
     /// The shortest time that its expiry tells apart for certain, late announcements included. Ages are a few.
     const TICK: Duration;
-    /// No behaviour takes longer, unless it hangs.
-    const PATIENCE: Duration;
     /// How often a race is run.
     const ROUNDS: usize;
     /// So many signals are more than a listener may be behind.
@@ -27,6 +25,9 @@ pub(crate) trait Fixture: Clone + Send + Sync + 'static {
 
     /// Two replicas' views of one new and empty hub.
     fn replicas(&self) -> impl Future<Output = [Arc<dyn Hub>; 2]> + Send;
+
+    /// No behaviour takes longer, unless it hangs.
+    fn patience(&self) -> Duration;
 
     /// Lets time pass.
     fn pass(&self, time: Duration) -> impl Future<Output = ()> + Send;
@@ -40,7 +41,7 @@ pub(crate) async fn run<F: Fixture>(fixture: &F, behaviours: Vec<Behaviour<F>>) 
     let mut broken = Vec::new();
     for (name, behaviour) in behaviours {
         let task = tokio::spawn(behaviour(fixture.clone()));
-        match tokio::time::timeout(F::PATIENCE, task).await {
+        match tokio::time::timeout(fixture.patience(), task).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) => broken.push(format!("{name} does not hold")),
             Err(_) => broken.push(format!("{name} hangs")),

@@ -102,6 +102,7 @@ fn what_is_written_can_be_read_again() {
         br#"{"jsonrpc":"2.0","id":"a\"b","error":{"code":-32602,"message":"no","data":[1]}}"#.to_vec()
     );
     let mut out = Vec::new();
-    write_request(&mut out, &1.into(), Method::RootsList, b"{}");
-    assert!(matches!(parse(&out, Bounds::default()), Ok(Body::Single(Message::Request(_)))));
+    write_result(&mut out, &1.into(), |out| out.extend_from_slice(b"{}"));
+    assert_eq!(out, br#"{"jsonrpc":"2.0","id":1,"result":{}}"#.to_vec());
+    assert!(matches!(parse(&out, Bounds::default()), Ok(Body::Single(Message::Response(_)))));
 }

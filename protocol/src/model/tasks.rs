@@ -26,6 +26,9 @@ pub struct Task {
     /// How often to ask, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poll_interval_ms: Option<u64>,
+    /// Whether the answer of a completed task is a tool's failure. 2025-11-25 calls such a task failed.
+    #[serde(default)]
+    pub is_error: bool,
 }
 
 /// Where a task stands.
@@ -36,9 +39,9 @@ pub enum TaskStatus {
     Working,
     /// It waits for the client.
     InputRequired,
-    /// It has its answer.
+    /// It has its answer, be that a tool's failure.
     Completed,
-    /// It ended in an error.
+    /// It ended in a JSON-RPC error.
     Failed,
     /// It was called off.
     Cancelled,
@@ -63,6 +66,25 @@ pub struct TaskParams {
     /// How long to keep it, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl: Option<u64>,
+}
+
+// === impl Task ===
+
+impl Task {
+    /// A task that has just begun. Both times are ISO 8601; `ttl_ms` of `None` is for ever.
+    pub fn new(task_id: impl Into<String>, now: impl Into<String>, ttl_ms: Option<u64>) -> Self {
+        let now = now.into();
+        Self {
+            task_id: task_id.into(),
+            status: TaskStatus::Working,
+            status_message: None,
+            created_at: now.clone(),
+            last_updated_at: now,
+            ttl_ms,
+            poll_interval_ms: None,
+            is_error: false,
+        }
+    }
 }
 
 // === impl TaskStatus ===

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Method,
-    model::{CallToolResult, Task, TaskDetail},
+    model::{CallToolResult, Task, TaskDetail, TaskStatus},
 };
 
 // === impl Revision ===
@@ -142,8 +142,12 @@ impl Revision {
     }
 
     fn task_members(self, object: &mut ObjectWriter<'_>, task: &Task) {
+        let status = match self.dialect() {
+            TaskDialect::Core if task.is_error && task.status == TaskStatus::Completed => TaskStatus::Failed,
+            _ => task.status,
+        };
         object.field("taskId", &task.task_id);
-        object.field("status", &task.status);
+        object.field("status", &status);
         object.option("statusMessage", task.status_message.as_ref());
         object.field("createdAt", &task.created_at);
         object.field("lastUpdatedAt", &task.last_updated_at);

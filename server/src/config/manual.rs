@@ -124,9 +124,9 @@ fn default_of(key: &Key) -> Option<String> {
         Slot::Origins(field) => Some(list(field(config))),
         Slot::Hosts(field) => Some(list(field(config))),
         Slot::Boolean(field) => Some(field(config).to_string()),
-        Slot::Sessions(field) => Some(quoted(word(*field(config), Sessions::NAMES))),
-        Slot::LogFormat(field) => Some(quoted(word(*field(config), LogFormat::NAMES))),
-        Slot::LogLevel(field) => Some(quoted(word(*field(config), LogLevel::NAMES))),
+        Slot::Sessions(field) => Some(quoted(word(field(config), Sessions::NAMES))),
+        Slot::LogFormat(field) => Some(quoted(word(field(config), LogFormat::NAMES))),
+        Slot::LogLevel(field) => Some(quoted(word(field(config), LogLevel::NAMES))),
         Slot::Time(_, field) => Some(quoted(show_time(*field(config)))),
         Slot::Size(_, field) => Some(quoted(show_size(*field(config)))),
         Slot::Count(_, field) => Some(field(config).to_string()),
@@ -159,8 +159,8 @@ fn words<T>(names: &[(&str, T)]) -> String {
     names.iter().map(|(name, _)| format!("`\"{name}\"`")).collect::<Vec<_>>().join(", ")
 }
 
-fn word<T: PartialEq>(value: T, names: &[(&'static str, T)]) -> &'static str {
-    names.iter().find(|(_, known)| *known == value).map_or("", |(name, _)| name)
+fn word<T: PartialEq>(value: &T, names: &[(&'static str, T)]) -> &'static str {
+    names.iter().find(|(_, known)| known == value).map_or("", |(name, _)| name)
 }
 
 /// A URL may hold a password, and the manual is no place for one.

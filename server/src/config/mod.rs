@@ -1,7 +1,7 @@
 //! What an operator can set: a TOML file, under variables `TRUNKLINE__SECTION__KEY`, under flags, each overriding the ones
 //! before, over defaults. All mistakes are found in one run.
 //!
-//! One table, [`table`], has every key. A key is added there and as a field in [`sections`]; the manual
+//! One table, `table.rs`, has every key. A key is added there and as a field in `sections.rs`; the manual
 //! (`docs/configuration.md`) and the example file follow by `UPDATE_DOCS=1 cargo test -p trunkline config`.
 
 mod access;

@@ -1,6 +1,6 @@
 //! The sections of a configuration as typed fields, and their defaults: the only place where a default is written.
 //!
-//! What a field means for an operator, and its range, is in the table beside its name ([`super::table`]).
+//! What a field means for an operator, and its range, is in the table beside its name (`table.rs`).
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},

@@ -57,7 +57,7 @@ mod tests {
             ("bind", "bidn", 1),
             ("", "abc", 3),
             ("abc", "", 3),
-            ("limits", "tilims", 2),
+            ("kitten", "sitting", 3),
         ] {
             assert_eq!(distance(a, b), edits, "{a} {b}");
         }

@@ -285,7 +285,7 @@ const LIMITS: &[Key] = &[
     key(
         "limits",
         "in_flight_per_session",
-        Slot::Count(1..=100_000, |c| &mut c.limits.in_flight_per_session),
+        Slot::Count(1..=65_535, |c| &mut c.limits.in_flight_per_session),
         "Calls of one session that run on one replica at the same time.",
     ),
     key(

@@ -16,12 +16,11 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
 use trunkline_protocol::{
     Method, ProgressToken, RequestId, Revision,
-    jsonrpc::write_notification,
     model::{
         ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult,
         Implementation, InputRequest, ListRootsResult, LogLevel, LogMessageParams, ProgressParams, Root,
     },
-    revision::Era,
+    revision::{Era, Related},
 };
 
 use super::{
@@ -192,7 +191,7 @@ impl Exchange {
             total,
             message: message.map(str::to_owned),
         };
-        self.notify(Method::Progress, |revision, out| revision.write_progress(out, &params)).await;
+        self.notify(|revision, out| revision.write_progress(out, &params, Related::default())).await;
     }
 
     /// Sends a log message to the client, if it wants messages of this level.
@@ -202,7 +201,7 @@ impl Exchange {
         }
         let Ok(data) = to_raw_value(data) else { return };
         let params = LogMessageParams { level, logger: logger.map(str::to_owned), data };
-        self.notify(Method::Message, |revision, out| revision.write_log_message(out, &params)).await;
+        self.notify(|revision, out| revision.write_log_message(out, &params, Related::default())).await;
     }
 
     /// Asks the user. `key` names the question within this call.
@@ -407,13 +406,11 @@ impl Exchange {
 
     /// Sends a notification to the caller. That it could not be delivered is not the handler's concern: the outcome of the
     /// call does not depend on it.
-    async fn notify(&self, method: Method, write: impl FnOnce(Revision, &mut Vec<u8>)) {
-        let mut params = Vec::with_capacity(128);
-        write(self.0.caller.revision, &mut params);
-        let mut frame = Vec::with_capacity(params.len() + 64);
-        write_notification(&mut frame, method, &params);
+    async fn notify(&self, write: impl FnOnce(Revision, &mut Vec<u8>)) {
+        let mut frame = Vec::with_capacity(192);
+        write(self.0.caller.revision, &mut frame);
         if let Err(error) = self.0.outbox.send(frame.into()).await {
-            tracing::debug!(%error, method = method.name(), "a notification was not delivered");
+            tracing::debug!(%error, "a notification was not delivered");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     any::Any,
-    future::{Future, poll_fn},
+    future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     task::{Context, Poll},

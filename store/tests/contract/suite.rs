@@ -12,8 +12,6 @@ use trunkline_store::{Key, Kind, Record, RecordLimits, SessionStore};
 pub(crate) trait Fixture: Clone + Send + Sync + 'static {
     /// The shortest time that its expiry tells apart for certain, late announcements included. Times to live are a few.
     const TICK: Duration;
-    /// No behaviour takes longer, unless it hangs.
-    const PATIENCE: Duration;
     /// How often a race is run.
     const ROUNDS: usize;
     /// So many changes are more than a listener may be behind.
@@ -24,6 +22,9 @@ pub(crate) trait Fixture: Clone + Send + Sync + 'static {
 
     /// The bounds that the store was made with.
     fn limits(&self) -> RecordLimits;
+
+    /// No behaviour takes longer, unless it hangs.
+    fn patience(&self) -> Duration;
 
     /// Lets time pass.
     fn pass(&self, time: Duration) -> impl Future<Output = ()> + Send;
@@ -37,7 +38,7 @@ pub(crate) async fn run<F: Fixture>(fixture: &F, behaviours: Vec<Behaviour<F>>) 
     let mut broken = Vec::new();
     for (name, behaviour) in behaviours {
         let task = tokio::spawn(behaviour(fixture.clone()));
-        match tokio::time::timeout(F::PATIENCE, task).await {
+        match tokio::time::timeout(fixture.patience(), task).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) => broken.push(format!("{name} does not hold")),
             Err(_) => broken.push(format!("{name} hangs")),

@@ -1,0 +1,149 @@
+//! The JSON-RPC envelope: nothing panics, and what was read says the same when it is written and read again.
+
+use serde_json::{json, value::RawValue};
+use trunkline_protocol::{
+    Method,
+    error::code,
+    jsonrpc::{
+        Body, Bounds, Malformed, Message, parse, write_error, write_notification, write_request, write_result,
+    },
+    params::{Params, Text},
+};
+
+/// Checks one body, within the usual bounds and within narrow ones.
+pub(crate) fn check(data: &[u8]) {
+    check_within(data, Bounds::default());
+    check_within(data, Bounds { depth: 3, batch: 2 });
+}
+
+fn check_within(data: &[u8], bounds: Bounds) {
+    match parse(data, bounds) {
+        Ok(Body::Single(message)) => check_message(&message),
+        Ok(Body::Batch(members)) => {
+            assert!(!members.is_empty() && members.len() <= bounds.batch, "a batch within its bounds");
+            for member in members {
+                match member {
+                    Ok(message) => check_message(&message),
+                    Err(malformed) => check_malformed(&malformed),
+                }
+            }
+        }
+        Err(malformed) => check_malformed(&malformed),
+    }
+}
+
+fn check_malformed(malformed: &Malformed) {
+    assert!(matches!(malformed.error.code, code::PARSE | code::INVALID_REQUEST), "{malformed:?}");
+    let mut out = Vec::new();
+    write_error(&mut out, malformed.id.as_ref(), &malformed.error);
+    check_same(&out, |again| match again {
+        Message::Response(response) => {
+            assert_eq!(response.id, malformed.id);
+            let error = response.outcome.as_ref().expect_err("an error");
+            assert_eq!((error.code, &error.message), (malformed.error.code, &malformed.error.message));
+        }
+        other => panic!("an error was read as {other:?}"),
+    });
+}
+
+fn check_message(message: &Message<'_>) {
+    let mut out = Vec::new();
+    match message {
+        Message::Request(request) => {
+            check_params(request.params);
+            let Some(method) = Method::from_name(&request.method) else { return };
+            write_request(&mut out, &request.id, method, or_empty(request.params).as_bytes());
+            check_same(&out, |again| match again {
+                Message::Request(again) => {
+                    assert_eq!((&again.id, &again.method), (&request.id, &request.method));
+                    assert_eq!(again.params.map(RawValue::get), Some(or_empty(request.params)));
+                }
+                other => panic!("a request was read as {other:?}"),
+            });
+        }
+        Message::Notification(note) => {
+            check_params(note.params);
+            let Some(method) = Method::from_name(&note.method) else { return };
+            write_notification(&mut out, method, or_empty(note.params).as_bytes());
+            check_same(&out, |again| match again {
+                Message::Notification(again) => {
+                    assert_eq!(again.method, note.method);
+                    assert_eq!(again.params.map(RawValue::get), Some(or_empty(note.params)));
+                }
+                other => panic!("a notification was read as {other:?}"),
+            });
+        }
+        Message::Response(response) => {
+            match (&response.id, &response.outcome) {
+                (Some(id), Ok(result)) => write_result(&mut out, id, result.get().as_bytes()),
+                (None, Ok(_)) => panic!("a result without an id"),
+                (id, Err(error)) => write_error(&mut out, id.as_ref(), error),
+            }
+            check_same(&out, |again| match again {
+                Message::Response(again) => {
+                    assert_eq!(again.id, response.id);
+                    match (&again.outcome, &response.outcome) {
+                        (Ok(again), Ok(result)) => assert_eq!(again.get(), result.get()),
+                        (Err(again), Err(error)) => {
+                            assert_eq!((again.code, &again.message), (error.code, &error.message));
+                            let data = |error: &Option<Box<RawValue>>| {
+                                error.as_deref().map(|raw| raw.get().to_owned())
+                            };
+                            assert_eq!(data(&again.data), data(&error.data));
+                        }
+                        both => panic!("the outcome changed: {both:?}"),
+                    }
+                }
+                other => panic!("a response was read as {other:?}"),
+            });
+        }
+    }
+}
+
+/// Reads what we wrote; with us it has no bounds but those it came with.
+fn check_same(out: &[u8], compare: impl FnOnce(&Message<'_>)) {
+    match parse(out, Bounds { depth: 70, batch: 1 }) {
+        Ok(Body::Single(message)) => compare(&message),
+        other => panic!("{} was read as {other:?}", String::from_utf8_lossy(out)),
+    }
+}
+
+fn or_empty(params: Option<&RawValue>) -> &str {
+    params.map_or("{}", RawValue::get)
+}
+
+fn check_params(raw: Option<&RawValue>) {
+    let Ok(params) = Params::read(raw) else { return };
+    let text = |text: &Option<Text<'_>>| text.as_ref().map(|text| text.0.clone().into_owned());
+    let meta = params.meta.as_ref();
+    let again = json!({
+        "name": text(&params.name),
+        "uri": text(&params.uri),
+        "taskId": text(&params.task_id),
+        "requestState": text(&params.request_state),
+        "cursor": text(&params.cursor),
+        "_meta": meta.map(|meta| json!({
+            "progressToken": meta.progress_token,
+            "io.modelcontextprotocol/protocolVersion": text(&meta.protocol_version),
+            "io.modelcontextprotocol/logLevel": text(&meta.log_level),
+            "traceparent": text(&meta.traceparent),
+            "tracestate": text(&meta.tracestate),
+        })),
+    });
+    let again = RawValue::from_string(again.to_string()).expect("JSON");
+    let again = Params::read(Some(&again)).expect("what was read can be read");
+    assert_eq!(again.name, params.name);
+    assert_eq!(again.uri, params.uri);
+    assert_eq!(again.task_id, params.task_id);
+    assert_eq!(again.request_state, params.request_state);
+    assert_eq!(again.cursor, params.cursor);
+    let read = |meta: &trunkline_protocol::params::Meta<'_>| {
+        (
+            meta.progress_token.clone(),
+            text(&meta.protocol_version),
+            text(&meta.log_level),
+            text(&meta.traceparent),
+        )
+    };
+    assert_eq!(again.meta.as_ref().map(read), meta.map(read));
+}

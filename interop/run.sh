@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# Runs the official clients against the demo server: every SDK, transport and era in the table below.
+#
+#   interop/run.sh [BINARY]
+#
+#   BINARY  the program that serves the demo, `BINARY serve --demo --bind A --admin-bind B` and `BINARY stdio --demo`
+#           (default: the workspace's `trunkline`, built first)
+#
+# INTEROP_ONLY  run only the rows that match this regular expression, as in INTEROP_ONLY='python.*http'
+# INTEROP_OUT   keep the logs here (default: a directory that is removed)
+#
+# Each client prints a line for each step and ends with their number; a client that loses a step, dies or is too slow
+# has failed. Exit: 0 all passed, 1 not, 2 they could not be run.
+set -euo pipefail
+. "$(dirname "$0")/../scripts/lib.sh"
+
+# SDK, transport, era. What an SDK cannot speak is not in the table: 1.x knows no 2026-07-28, 2026-07-28 has no HTTP+SSE,
+# and the Rust SDK has no HTTP+SSE client.
+TABLE='
+python-1      http   legacy
+python-1      stdio  legacy
+python-1      sse    legacy
+python-2      http   legacy
+python-2      http   modern
+python-2      stdio  legacy
+python-2      stdio  modern
+python-2      sse    legacy
+typescript-1  http   legacy
+typescript-1  stdio  legacy
+typescript-1  sse    legacy
+typescript-2  http   legacy
+typescript-2  http   modern
+typescript-2  stdio  legacy
+typescript-2  stdio  modern
+typescript-2  sse    legacy
+rust          http   legacy
+rust          http   modern
+rust          stdio  legacy
+rust          stdio  modern
+'
+# Seconds for one client. Its own limit is shorter; this one is for a client that does not keep it.
+CLIENT_LIMIT=150
+# Seconds for the server to end once it is asked to, with no client left.
+SERVER_END_LIMIT=20
+
+HERE=$ROOT/interop
+if [ ! -e "$PYTHON_V1" ] || [ ! -e "$PYTHON_V2" ] || [ ! -e "$CONFORMANCE" ] || [ ! -e "$RUST_CLIENT" ]; then
+    "$ROOT/scripts/deps.sh" >&2
+fi
+
+SCRATCH=
+finish() {
+    end_servers
+    [ -z "$SCRATCH" ] || rm -rf "$SCRATCH"
+}
+trap finish EXIT
+OUT=${INTEROP_OUT:-}
+[ "$OUT" ] || OUT=$(mktemp -d) SCRATCH=$OUT
+mkdir -p "$OUT"
+OUT=$(cd "$OUT" && pwd)
+
+if [ $# -gt 0 ]; then BINARY=$1; else build_binary trunkline; fi
+[ -x "$BINARY" ] || die "not a program: $BINARY"
+PORT=$(free_port)
+ADMIN_PORT=$(free_port)
+start_server "$PORT" "$OUT/server.log" \
+    "$BINARY" serve --demo --bind "127.0.0.1:$PORT" --admin-bind "127.0.0.1:$ADMIN_PORT"
+
+passed=0 failed=0
+
+# client SDK: the command line of a client, into the array CLIENT.
+client() {
+    case $1 in
+    python-1) CLIENT=(env PYTHONDONTWRITEBYTECODE=1 "$PYTHON_V1" "$HERE/python/v1.py") ;;
+    python-2) CLIENT=(env PYTHONDONTWRITEBYTECODE=1 "$PYTHON_V2" "$HERE/python/v2.py") ;;
+    typescript-*)
+        CLIENT=("$NODE" --preserve-symlinks --preserve-symlinks-main "$TYPESCRIPT/v${1#*-}.mjs") ;;
+    rust) CLIENT=("$RUST_CLIENT") ;;
+    esac
+}
+
+fail() {
+    say "  FAIL $1"
+    failed=$((failed + 1))
+}
+
+# row SDK TRANSPORT ERA
+row() {
+    local name=$1-$2-$3 status=0 ok bad arguments=(--transport "$2" --era "$3")
+    local log=$OUT/$name.log server_log=$OUT/server.log ends=$OUT/$name.ends
+    # Over HTTP+SSE the server may answer with the transport's own revision or with the one that it is asked for.
+    case $2-$3 in
+    sse-*) ;;
+    *-legacy) arguments+=(--expect 2025-11-25) ;;
+    *-modern) arguments+=(--expect 2026-07-28) ;;
+    esac
+    case $2 in
+    http) arguments+=(--url "http://127.0.0.1:$PORT/mcp") ;;
+    sse) arguments+=(--url "http://127.0.0.1:$PORT/sse") ;;
+    stdio)
+        server_log=$OUT/$name.server.log
+        : >"$ends"
+        arguments+=(-- "$BASH" "$HERE/stdio-server.sh" "$ends" "$server_log" "$BINARY" stdio --demo) ;;
+    esac
+    client "$1"
+    timeout -k 5 "$CLIENT_LIMIT" "${CLIENT[@]}" "${arguments[@]}" >"$log" 2>"$log.stderr" </dev/null || status=$?
+    ok=$(grep -c '^ok ' "$log" || true)
+    bad=$(grep -c '^FAIL ' "$log" || true)
+    passed=$((passed + ok)) failed=$((failed + bad))
+    say "$1 $2 $3: $ok passed, $bad failed"
+    grep '^FAIL ' "$log" | sed 's/^/  /' || true
+    # Its own count, which a lost step would not match, and its exit status must say the same as its lines.
+    grep -qx "end $((ok + bad)) steps" "$log" || fail "the client ended with status $status before its last step"
+    [ "$bad" -gt 0 ] || [ "$status" -eq 0 ] || fail "the client ended with status $status"
+    [ "$ok" -gt 0 ] || fail "no step passed"
+    if [ "$2" = stdio ]; then
+        if grep -qx 'exit 0' "$ends" && ! grep -qvx 'exit 0' "$ends"; then
+            passed=$((passed + 1))
+        else
+            fail "the server did not end with status 0 when its stdin closed: $(tr '\n' ' ' <"$ends")"
+        fi
+    fi
+    if [ "$bad" -gt 0 ] || [ "$status" -ne 0 ]; then
+        tail -n 15 "$log.stderr" | sed 's/^/    client: /'
+        tail -n 10 "$server_log" 2>/dev/null | sed 's/^/    server: /'
+    fi
+}
+
+rows=0
+while read -r sdk transport era; do
+    [ "$sdk" ] || continue
+    [[ "$sdk $transport $era" =~ ${INTEROP_ONLY:-.} ]] || continue
+    rows=$((rows + 1))
+    row "$sdk" "$transport" "$era"
+done <<<"$TABLE"
+[ "$rows" -gt 0 ] || die "no row matches INTEROP_ONLY=${INTEROP_ONLY:-}"
+
+if stop_server "$SERVER_PID" "$SERVER_END_LIMIT"; then
+    passed=$((passed + 1))
+else
+    fail "the server did not end with status 0 within $SERVER_END_LIMIT s of SIGTERM"
+    tail -n 20 "$OUT/server.log" | sed 's/^/    server: /'
+fi
+say "interop: $passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,167 @@
+//! The actor of a session: one thing after another, where order matters or something has to be waited for.
+
+use std::sync::Arc;
+
+use actix::{Actor, ActorContext, AtomicResponse, Context, Handler, MessageResult, WrapFuture};
+use bytes::Bytes;
+use trunkline_protocol::lifecycle::{ListenRefused, ListenerToken};
+use trunkline_store::{Key, Kind};
+
+use super::{
+    live::LiveSession,
+    messages::{Answer, Cancel, Listen, ListenerGone, SetLevel, Stop, Subscribe, Unsubscribe},
+};
+use crate::{
+    error::Refusal,
+    record::{SessionRecord, field},
+};
+
+/// Messages that wait for a session. One client sends them, each after an HTTP request; past this, senders wait.
+const MAILBOX: usize = 32;
+
+/// Serves one session on one replica.
+pub(crate) struct SessionActor {
+    session: Arc<LiveSession>,
+}
+
+// === impl SessionActor ===
+
+impl SessionActor {
+    /// The actor of a session.
+    pub(super) fn new(session: Arc<LiveSession>) -> Self {
+        Self { session }
+    }
+}
+
+impl Actor for SessionActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, context: &mut Self::Context) {
+        context.set_mailbox_capacity(MAILBOX);
+    }
+}
+
+impl Handler<Listen> for SessionActor {
+    type Result = Result<ListenerToken, ListenRefused>;
+
+    fn handle(&mut self, Listen { end }: Listen, _: &mut Self::Context) -> Self::Result {
+        let opened = self.session.with_machine(|machine| machine.open_listener(end))?;
+        if let Some(older) = opened.replaced {
+            older.cancel();
+        }
+        Ok(opened.token)
+    }
+}
+
+impl Handler<ListenerGone> for SessionActor {
+    type Result = ();
+
+    fn handle(&mut self, ListenerGone(token): ListenerGone, _: &mut Self::Context) {
+        let _ended = self.session.with_machine(|machine| machine.close_listener(token));
+    }
+}
+
+impl Handler<SetLevel> for SessionActor {
+    type Result = AtomicResponse<Self, Result<(), Refusal>>;
+
+    fn handle(&mut self, SetLevel(level): SetLevel, _: &mut Self::Context) -> Self::Result {
+        let session = self.session.clone();
+        let value = Bytes::from_static(level.as_str().as_bytes());
+        AtomicResponse::new(Box::pin(
+            async move {
+                set(&session, field::LOG_LEVEL, value).await?;
+                change(&session, |record| record.log_level = Some(level));
+                Ok(())
+            }
+            .into_actor(self),
+        ))
+    }
+}
+
+impl Handler<Subscribe> for SessionActor {
+    type Result = AtomicResponse<Self, Result<(), Refusal>>;
+
+    fn handle(&mut self, Subscribe(uri): Subscribe, _: &mut Self::Context) -> Self::Result {
+        let session = self.session.clone();
+        AtomicResponse::new(Box::pin(
+            async move {
+                let limit = session.services().limits.subscriptions_per_session;
+                let record = session.record();
+                if !record.subscriptions.contains(&uri) && record.subscriptions.len() >= limit {
+                    return Err(Refusal::InvalidParams(format!(
+                        "a session has at most {limit} subscriptions (limits.subscriptions_per_session)"
+                    )));
+                }
+                set(&session, &subscription_field(&uri), Bytes::from_static(b"1")).await?;
+                change(&session, |record| drop(record.subscriptions.insert(uri)));
+                Ok(())
+            }
+            .into_actor(self),
+        ))
+    }
+}
+
+impl Handler<Unsubscribe> for SessionActor {
+    type Result = AtomicResponse<Self, Result<(), Refusal>>;
+
+    fn handle(&mut self, Unsubscribe(uri): Unsubscribe, _: &mut Self::Context) -> Self::Result {
+        let session = self.session.clone();
+        AtomicResponse::new(Box::pin(
+            async move {
+                let store = &session.services().store;
+                let removed = store.remove(&key(&session), &subscription_field(&uri)).await?;
+                removed.ok_or(Refusal::SessionUnknown)?;
+                change(&session, |record| drop(record.subscriptions.remove(&uri)));
+                Ok(())
+            }
+            .into_actor(self),
+        ))
+    }
+}
+
+impl Handler<Answer> for SessionActor {
+    type Result = bool;
+
+    fn handle(&mut self, Answer { question, answered }: Answer, _: &mut Self::Context) -> bool {
+        let waiting = self.session.with_machine(|machine| machine.answer(&question));
+        waiting.is_some_and(|reply| reply.send(answered).is_ok())
+    }
+}
+
+impl Handler<Cancel> for SessionActor {
+    type Result = bool;
+
+    fn handle(&mut self, Cancel(id): Cancel, _: &mut Self::Context) -> bool {
+        let running = self.session.with_machine(|machine| machine.cancel_call(&id));
+        running.map(|cancel| cancel.cancel()).is_some()
+    }
+}
+
+impl Handler<Stop> for SessionActor {
+    type Result = MessageResult<Stop>;
+
+    fn handle(&mut self, Stop: Stop, context: &mut Self::Context) -> Self::Result {
+        context.stop();
+        MessageResult(())
+    }
+}
+
+fn key(session: &LiveSession) -> Key {
+    Key::new(Kind::Session, session.id())
+}
+
+fn subscription_field(uri: &str) -> String {
+    format!("{}{uri}", field::SUBSCRIPTION)
+}
+
+async fn set(session: &LiveSession, field: &str, value: Bytes) -> Result<(), Refusal> {
+    let alive = session.services().store.set(&key(session), field, value).await?;
+    if alive { Ok(()) } else { Err(Refusal::SessionUnknown) }
+}
+
+/// What was written is seen by the next request here at once, without reading it back.
+fn change(session: &LiveSession, change: impl FnOnce(&mut SessionRecord)) {
+    let mut record = SessionRecord::clone(&session.record());
+    change(&mut record);
+    session.replace_record(record);
+}

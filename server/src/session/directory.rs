@@ -1,0 +1,254 @@
+//! The sessions of this replica: found here, or read from the store once, however many requests ask at the same time.
+
+use std::{
+    collections::BTreeSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use dashmap::DashMap;
+use serde_json::value::RawValue;
+use tokio::sync::Mutex;
+use trunkline_protocol::{
+    Revision, SessionId,
+    model::{ClientCapabilities, InitializeParams},
+};
+use trunkline_store::{Change, Key, Kind};
+
+use super::live::LiveSession;
+use crate::{error::Refusal, principal::Principal, record::SessionRecord, registry::Services};
+
+/// How long a session keeps its place on a replica without use. Reading it again is one round trip to the store.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// The sessions of this replica.
+pub(crate) struct Directory {
+    services: Arc<Services>,
+    live: DashMap<Arc<str>, Arc<LiveSession>>,
+    /// One at a time reads a session that is not here.
+    reading: DashMap<Arc<str>, Arc<Mutex<()>>>,
+    started: Instant,
+    init_ttl: Duration,
+}
+
+// === impl Directory ===
+
+impl Directory {
+    /// No sessions yet. One that never gets past `initialize` expires after `init_ttl`.
+    pub(crate) fn new(services: Arc<Services>, init_ttl: Duration) -> Self {
+        Self {
+            services,
+            live: DashMap::new(),
+            reading: DashMap::new(),
+            started: Instant::now(),
+            init_ttl,
+        }
+    }
+
+    /// Opens a session in the store. Nothing of it is kept here until it is used.
+    ///
+    /// # Errors
+    /// If the store cannot take it.
+    pub(crate) async fn create(
+        &self,
+        principal: &Principal,
+        revision: Revision,
+        params: &RawValue,
+    ) -> Result<SessionId, Refusal> {
+        let client = Greeting::read(params)?;
+        let record = SessionRecord {
+            revision,
+            client: None,
+            capabilities: Box::new(ClientCapabilities::default()),
+            principal: principal.clone(),
+            log_level: None,
+            subscriptions: BTreeSet::new(),
+        };
+        let fields = record.fields(client.info, client.capabilities);
+        let minted = self.services.keys.mint_session_id();
+        let key = Key::new(Kind::Session, &minted);
+        if !self.services.store.create(&key, fields, self.init_ttl).await? {
+            tracing::error!("a session id of 128 random bits came twice");
+            return Err(Refusal::BackendUnavailable("the source of random numbers"));
+        }
+        SessionId::parse(&minted).map_err(|_| Refusal::BackendUnavailable("the source of session ids"))
+    }
+
+    /// The session with this id, if it is alive and belongs to `principal`. Counts as a use.
+    ///
+    /// # Errors
+    /// [`Refusal::SessionUnknown`] if there is none for this caller, or that the store cannot be reached.
+    pub(crate) async fn find(&self, id: &str, principal: &Principal) -> Result<Arc<LiveSession>, Refusal> {
+        let here = self.live.get(id).map(|entry| entry.value().clone());
+        let session = match here {
+            Some(session) if session.is_fresh() => session,
+            Some(session) => self.refresh(session).await?,
+            None => self.read(id).await?,
+        };
+        if session.record().principal != *principal {
+            return Err(Refusal::SessionUnknown);
+        }
+        self.note_use(&session);
+        Ok(session)
+    }
+
+    /// The session if it is here.
+    pub(crate) fn here(&self, id: &str) -> Option<Arc<LiveSession>> {
+        self.live.get(id).map(|entry| entry.value().clone())
+    }
+
+    /// Deletes a session everywhere but on the other replicas, which are to be told.
+    ///
+    /// # Errors
+    /// That the store cannot be reached; the session goes on then.
+    pub(crate) async fn delete(&self, session: &Arc<LiveSession>) -> Result<(), Refusal> {
+        self.services.store.delete(&Key::new(Kind::Session, session.id())).await?;
+        self.close(session.id());
+        Ok(())
+    }
+
+    /// Ends what is here of a session that is over.
+    pub(crate) fn close(&self, id: &str) {
+        if let Some((_, session)) = self.live.remove(id) {
+            session.close();
+        }
+    }
+
+    /// Follows the store's changes, so that nothing is served from a record that has changed. Ends with the store.
+    pub(crate) async fn follow_changes(&self) {
+        let mut changes = self.services.store.changes();
+        while let Some(change) = changes.next().await {
+            match change {
+                Change::Record(key) if key.kind == Kind::Session => {
+                    if let Some(session) = self.live.get(&*key.id) {
+                        session.mark_stale();
+                    }
+                }
+                Change::Record(_) => {}
+                Change::Unknown => self.live.iter().for_each(|session| session.mark_stale()),
+            }
+        }
+    }
+
+    /// Lets go of sessions that are idle; they live on in the store.
+    pub(crate) fn passivate(&self) {
+        let before = self.now().saturating_sub(millis(IDLE));
+        self.live.retain(|_, session| {
+            let idle = session.is_idle_since(before);
+            if idle {
+                session.stop_actor();
+            }
+            !idle
+        });
+    }
+
+    /// Ends every session's part on this replica.
+    pub(crate) fn close_all(&self) {
+        self.live.retain(|_, session| {
+            session.close();
+            false
+        });
+    }
+
+    async fn read(&self, id: &str) -> Result<Arc<LiveSession>, Refusal> {
+        // An id that no key of ours signed costs the store nothing.
+        if !self.services.keys.verify_session_id(id) {
+            return Err(Refusal::SessionUnknown);
+        }
+        let id: Arc<str> = Arc::from(id);
+        let gate = self.reading.entry(id.clone()).or_default().clone();
+        let turn = gate.lock().await;
+        let result = match self.here(&id) {
+            Some(session) if session.is_fresh() => Ok(session),
+            _ => self.read_from_store(&id).await,
+        };
+        drop(turn);
+        // Those who wait on the gate hold it; it goes with the last of them.
+        self.reading.remove_if(&id, |_, gate| Arc::strong_count(gate) <= 2);
+        result
+    }
+
+    async fn read_from_store(&self, id: &Arc<str>) -> Result<Arc<LiveSession>, Refusal> {
+        let record = self.load(id).await?;
+        self.services.metrics.restored();
+        let session =
+            Arc::new(LiveSession::new(id.clone(), record, self.services.clone(), self.now()));
+        self.live.insert(id.clone(), session.clone());
+        Ok(session)
+    }
+
+    async fn refresh(&self, session: Arc<LiveSession>) -> Result<Arc<LiveSession>, Refusal> {
+        // A change that comes while we read marks the session again.
+        session.begin_refresh();
+        match self.load(session.id()).await {
+            Ok(record) => {
+                session.replace_record(record);
+                Ok(session)
+            }
+            Err(Refusal::SessionUnknown) => {
+                self.close(session.id());
+                Err(Refusal::SessionUnknown)
+            }
+            Err(refusal) => {
+                session.mark_stale();
+                Err(refusal)
+            }
+        }
+    }
+
+    async fn load(&self, id: &str) -> Result<SessionRecord, Refusal> {
+        let key = Key::new(Kind::Session, id);
+        let record = self.services.store.load(&key).await?.ok_or(Refusal::SessionUnknown)?;
+        SessionRecord::read(&record).map_err(|error| {
+            tracing::error!(%error, "a session cannot be served");
+            Refusal::SessionUnknown
+        })
+    }
+
+    /// Notes a use, and renews the expiry where it is time, without keeping the request waiting.
+    fn note_use(&self, session: &Arc<LiveSession>) {
+        let ttl = self.services.session_ttl;
+        if session.note_use(self.now(), ttl) {
+            let session = session.clone();
+            tokio::spawn(async move {
+                let key = Key::new(Kind::Session, session.id());
+                match session.services().store.touch(&key, ttl).await {
+                    Ok(true) => {}
+                    Ok(false) => session.mark_stale(),
+                    Err(error) => tracing::warn!(%error, "a session's expiry was not renewed"),
+                }
+            });
+        }
+    }
+
+    fn now(&self) -> u64 {
+        millis(self.started.elapsed())
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What a client says of itself in `initialize`, as it is stored.
+struct Greeting {
+    info: Option<Bytes>,
+    capabilities: Bytes,
+}
+
+// === impl Greeting ===
+
+impl Greeting {
+    fn read(params: &RawValue) -> Result<Self, Refusal> {
+        let read: InitializeParams = serde_json::from_str(params.get())
+            .map_err(|error| Refusal::InvalidParams(format!("invalid params: {error}")))?;
+        let json = |value: Result<Vec<u8>, serde_json::Error>| {
+            value.map(Bytes::from).map_err(|error| Refusal::InvalidParams(error.to_string()))
+        };
+        Ok(Self {
+            info: Some(json(serde_json::to_vec(&read.client_info))?),
+            capabilities: json(serde_json::to_vec(&read.capabilities))?,
+        })
+    }
+}

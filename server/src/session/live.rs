@@ -1,0 +1,182 @@
+//! A session on this replica: what was read of it, and what cannot be shared.
+
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use actix::{Actor, Addr};
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use trunkline_protocol::{
+    RequestId, RpcError,
+    lifecycle::{self, Outcome},
+};
+
+use super::actor::SessionActor;
+use crate::{
+    record::SessionRecord,
+    registry::Services,
+    telemetry::{Gauge, Held},
+};
+
+/// What a client answered to a question.
+pub(crate) type Answered = Result<Box<RawValue>, RpcError>;
+
+/// The session machine with what this replica stores in it: what cancels a call, who waits for an answer, what ends the
+/// listening stream.
+pub(crate) type Machine = lifecycle::Session<CancellationToken, oneshot::Sender<Answered>, CancellationToken>;
+
+/// A session while something of it is on this replica.
+///
+/// Requests read the record and enter the machine without a message: both are short, and a call stays on the thread it came
+/// to. What changes the session, and what waits, goes through its actor, which is started when it is first needed.
+pub(crate) struct LiveSession {
+    id: Arc<str>,
+    services: Arc<Services>,
+    record: ArcSwap<SessionRecord>,
+    machine: Mutex<Machine>,
+    actor: OnceLock<Addr<SessionActor>>,
+    /// Fires when the session is over; every stream of it listens.
+    closed: CancellationToken,
+    /// The record has changed since it was read.
+    stale: AtomicBool,
+    /// When it was last used and when its expiry was last renewed, in milliseconds of the directory's clock.
+    used: AtomicU64,
+    renewed: AtomicU64,
+    _held: Held,
+}
+
+// === impl LiveSession ===
+
+impl LiveSession {
+    /// A session that was just read, at `now` of the directory's clock.
+    pub(super) fn new(id: Arc<str>, record: SessionRecord, services: Arc<Services>, now: u64) -> Self {
+        let bounds = lifecycle::Bounds {
+            calls: services.limits.in_flight_per_session.try_into().unwrap_or(u16::MAX),
+            questions: services.limits.questions_per_session.try_into().unwrap_or(u16::MAX),
+        };
+        Self {
+            id,
+            record: ArcSwap::from_pointee(record),
+            machine: Mutex::new(Machine::live(bounds)),
+            actor: OnceLock::new(),
+            closed: CancellationToken::new(),
+            stale: AtomicBool::new(false),
+            used: AtomicU64::new(now),
+            renewed: AtomicU64::new(0),
+            _held: services.metrics.hold(Gauge::Sessions),
+            services,
+        }
+    }
+
+    /// The session's id.
+    pub(crate) fn id(&self) -> &Arc<str> {
+        &self.id
+    }
+
+    /// What this replica shares.
+    pub(crate) fn services(&self) -> &Arc<Services> {
+        &self.services
+    }
+
+    /// The session as it was last read.
+    pub(crate) fn record(&self) -> Arc<SessionRecord> {
+        self.record.load_full()
+    }
+
+    /// Replaces what was read.
+    pub(super) fn replace_record(&self, record: SessionRecord) {
+        self.record.store(Arc::new(record));
+    }
+
+    /// Fires when the session is over.
+    pub(crate) fn closed(&self) -> &CancellationToken {
+        &self.closed
+    }
+
+    /// The session's actor.
+    pub(crate) fn actor(self: &Arc<Self>) -> &Addr<SessionActor> {
+        self.actor.get_or_init(|| SessionActor::new(self.clone()).start())
+    }
+
+    /// Enters a call. What is returned by `cancel` fires when the call is cancelled.
+    pub(crate) fn begin_call(
+        &self,
+        id: RequestId,
+        cancel: CancellationToken,
+    ) -> Result<(), lifecycle::CallRefused> {
+        self.machine.lock().begin_call(id, cancel)
+    }
+
+    /// Leaves a call: whether its answer goes to the client.
+    pub(crate) fn end_call(&self, id: &RequestId) -> bool {
+        let ended = self.machine.lock().end_call(id);
+        ended.outcome == Outcome::Deliver
+    }
+
+    /// Works with the machine. Short, and without waiting.
+    pub(super) fn with_machine<T>(&self, work: impl FnOnce(&mut Machine) -> T) -> T {
+        work(&mut self.machine.lock())
+    }
+
+    /// Ends everything of the session on this replica.
+    pub(crate) fn close(&self) {
+        let released = self.machine.lock().close();
+        for cancel in released.cancels {
+            cancel.cancel();
+        }
+        if let Some(listener) = released.listener {
+            listener.cancel();
+        }
+        self.closed.cancel();
+        self.stop_actor();
+    }
+
+    /// Lets go of the actor of a session that is idle or over.
+    pub(super) fn stop_actor(&self) {
+        if let Some(actor) = self.actor.get() {
+            // A full mailbox means it is at work; the next sweep comes again.
+            let _sent = actor.try_send(super::messages::Stop);
+        }
+    }
+
+    /// Whether nothing of the session is on this replica but what was read of it.
+    pub(super) fn is_idle_since(&self, before: u64) -> bool {
+        self.used.load(Ordering::Relaxed) < before && self.machine.lock().is_idle()
+    }
+
+    /// The record has changed: it is read again before it is next used.
+    pub(super) fn mark_stale(&self) {
+        self.stale.store(true, Ordering::Release);
+    }
+
+    /// Whether the record may be used as it is.
+    pub(super) fn is_fresh(&self) -> bool {
+        !self.stale.load(Ordering::Acquire)
+    }
+
+    /// About to read the record again: changes from now on count.
+    pub(super) fn begin_refresh(&self) {
+        self.stale.store(false, Ordering::Release);
+    }
+
+    /// Notes a use at `now`. Whether the expiry should be renewed: at most once per tenth of its length.
+    pub(super) fn note_use(&self, now: u64, ttl: Duration) -> bool {
+        self.used.store(now, Ordering::Relaxed);
+        let pause = u64::try_from(ttl.as_millis() / 10).unwrap_or(u64::MAX);
+        let renewed = self.renewed.load(Ordering::Relaxed);
+        if renewed != 0 && now.saturating_sub(renewed) < pause {
+            return false;
+        }
+        // One of several at the same moment renews.
+        let ordering = Ordering::Relaxed;
+        self.renewed.compare_exchange(renewed, now.max(1), ordering, ordering).is_ok()
+    }
+}

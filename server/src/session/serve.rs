@@ -1,0 +1,289 @@
+//! One request: from its parameters to its answer in the outbox, now or by a task that goes on.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+use trunkline_protocol::{
+    Method, RequestId, Revision, RpcError,
+    jsonrpc::Request,
+    lifecycle::CallRefused,
+    model::{LogLevel, SetLevelParams},
+    params::{Params, read},
+    revision::Era,
+};
+
+use super::{
+    Core,
+    encode::encode,
+    live::LiveSession,
+    messages::{SetLevel, Subscribe, Unsubscribe},
+};
+use crate::{
+    error::Refusal,
+    outbox::{Outbox, Reply},
+    registry::{Asked, Asking, Begun, Caller, Catalog, Client, Exchange, Outcome, Running},
+    telemetry::{Gauge, Held},
+};
+
+/// Who a request comes from, and in which session.
+#[derive(Clone)]
+pub(crate) struct Context {
+    /// Who asks, in which revision.
+    pub(crate) caller: Caller,
+    /// The session, where there is one.
+    pub(crate) session: Option<Arc<LiveSession>>,
+}
+
+/// A request with what was read of it. Its parts borrow from `body`.
+pub(crate) struct Incoming<'a> {
+    /// The request.
+    pub(crate) request: &'a Request<'a>,
+    /// Its method, if any revision has it.
+    pub(crate) method: Option<Method>,
+    /// Its parameters.
+    pub(crate) params: &'a Params<'a>,
+    /// What the request was read from.
+    pub(crate) body: &'a Bytes,
+}
+
+/// A call that has been entered, until its answer is given.
+struct Entered {
+    core: Arc<Core>,
+    context: Context,
+    id: RequestId,
+    outbox: Arc<Outbox>,
+    _in_flight: Held,
+}
+
+/// Serves a request into its outbox. When this returns, the request is answered or goes on in a task of its own.
+///
+/// `cancel` stops it: the transport fires it where a closed connection means that.
+///
+/// # Errors
+/// Why the request is not taken up at all; nothing of it is left behind then.
+pub(crate) async fn serve(
+    core: &Arc<Core>,
+    context: &Context,
+    incoming: &Incoming<'_>,
+    outbox: &Arc<Outbox>,
+    cancel: &CancellationToken,
+) -> Result<(), Refusal> {
+    let revision = context.caller.revision;
+    let method = served(revision, incoming)?;
+    if let Some(outcome) = answer_at_once(core, context, method, incoming).await? {
+        let most = core.services.limits.result_bytes;
+        let reply = encode(&core.registry.catalog(), revision, &incoming.request.id, &outcome, most);
+        deliver(outbox, reply).await;
+        return Ok(());
+    }
+    let entered = enter(core, context, incoming, outbox, cancel)?;
+    let exchange = exchange(core, context, method, incoming, outbox, cancel)?;
+    let catalog = core.registry.catalog();
+    let raw = incoming.request.params.map(RawValue::get);
+    match catalog.begin(exchange, incoming.params, raw) {
+        Begun::Done(outcome) => entered.leave(&catalog, &outcome).await,
+        Begun::Running(mut running) => match running.first_poll().await {
+            Some(outcome) => entered.leave(&catalog, &outcome).await,
+            None => {
+                let heartbeat = core.heartbeat;
+                tokio::spawn(go_on(entered, running, heartbeat));
+            }
+        },
+    }
+    Ok(())
+}
+
+/// The method, if the caller's revision has it as a request.
+fn served(revision: Revision, incoming: &Incoming<'_>) -> Result<Method, Refusal> {
+    incoming
+        .method
+        .filter(|method| revision.features().requests.contains(method))
+        .ok_or_else(|| Refusal::MethodNotFound {
+            method: incoming.request.method.clone().into_owned(),
+            modern: revision.era() == Era::Modern,
+        })
+}
+
+/// The outcome of a request that needs no handler: what the session answers itself.
+async fn answer_at_once(
+    core: &Arc<Core>,
+    context: &Context,
+    method: Method,
+    incoming: &Incoming<'_>,
+) -> Result<Option<Outcome>, Refusal> {
+    let outcome = match method {
+        Method::Ping => Outcome::Empty,
+        Method::ServerDiscover => {
+            Outcome::Encoded(core.registry.catalog().greeting(context.caller.revision))
+        }
+        Method::LoggingSetLevel => {
+            let level = level(incoming)?;
+            if let Some(session) = &context.session {
+                session.actor().send(SetLevel(level)).await.map_err(gone)??;
+            }
+            Outcome::Empty
+        }
+        Method::ResourcesSubscribe => {
+            let uri = uri(incoming)?;
+            let session = context.session.as_ref().ok_or(Refusal::SessionRequired)?;
+            session.actor().send(Subscribe(uri)).await.map_err(gone)??;
+            Outcome::Empty
+        }
+        Method::ResourcesUnsubscribe => {
+            let uri = uri(incoming)?;
+            let session = context.session.as_ref().ok_or(Refusal::SessionRequired)?;
+            session.actor().send(Unsubscribe(uri)).await.map_err(gone)??;
+            Outcome::Empty
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(outcome))
+}
+
+/// An actor that has stopped: its session was let go of between two steps.
+fn gone(_: actix::MailboxError) -> Refusal {
+    Refusal::Draining
+}
+
+fn level(incoming: &Incoming<'_>) -> Result<LogLevel, Refusal> {
+    let raw = incoming.request.params.ok_or_else(|| Refusal::InvalidParams("params are missing".into()))?;
+    let params: SetLevelParams = read(raw, "params").map_err(Refusal::InvalidParams)?;
+    Ok(params.level)
+}
+
+fn uri(incoming: &Incoming<'_>) -> Result<Box<str>, Refusal> {
+    /// Longer ones than any server of ours would have, and short enough to keep.
+    const LONGEST: usize = 2048;
+    let uri = incoming.params.uri.as_ref().filter(|uri| uri.0.len() <= LONGEST);
+    uri.map(|uri| uri.0.as_ref().into())
+        .ok_or_else(|| Refusal::InvalidParams(format!("`uri` must be a string of at most {LONGEST} bytes")))
+}
+
+fn enter(
+    core: &Arc<Core>,
+    context: &Context,
+    incoming: &Incoming<'_>,
+    outbox: &Arc<Outbox>,
+    cancel: &CancellationToken,
+) -> Result<Entered, Refusal> {
+    let metrics = &core.services.metrics;
+    let most = i64::try_from(core.services.limits.in_flight).unwrap_or(i64::MAX);
+    if metrics.now(Gauge::InFlight) >= most {
+        return Err(Refusal::TooMany("requests in flight on this replica (limits.in_flight)"));
+    }
+    let id = incoming.request.id.clone();
+    if let Some(session) = &context.session {
+        session.begin_call(id.clone(), cancel.clone()).map_err(|refused| match refused {
+            CallRefused::DuplicateId => Refusal::DuplicateId,
+            CallRefused::TooManyInFlight { .. } => {
+                Refusal::TooMany("requests in flight in this session (limits.in_flight_per_session)")
+            }
+            CallRefused::Draining => Refusal::Draining,
+            CallRefused::Closed => Refusal::SessionUnknown,
+        })?;
+    }
+    metrics.called();
+    Ok(Entered {
+        core: core.clone(),
+        context: context.clone(),
+        id,
+        outbox: outbox.clone(),
+        _in_flight: metrics.hold(Gauge::InFlight),
+    })
+}
+
+fn exchange(
+    core: &Arc<Core>,
+    context: &Context,
+    method: Method,
+    incoming: &Incoming<'_>,
+    outbox: &Arc<Outbox>,
+    cancel: &CancellationToken,
+) -> Result<Exchange, Refusal> {
+    let Incoming { request, params, body, .. } = incoming;
+    let target = params.name.as_ref().or(params.uri.as_ref()).map_or("", |text| &*text.0);
+    let meta = params.meta.as_ref();
+    let asked = Asked {
+        id: request.id.clone(),
+        method,
+        target: target.into(),
+        arguments: params.arguments.map(|raw| body.slice_ref(raw.get().as_bytes())),
+        progress: meta.and_then(|meta| meta.progress_token.clone()),
+        log_level: wanted_level(context, params)?,
+    };
+    let asking = match (&context.session, context.caller.revision.era()) {
+        (_, Era::Modern) => Asking::Rounds(std::sync::OnceLock::new()),
+        (Some(session), Era::Legacy) => Asking::During(session.clone()),
+        (None, Era::Legacy) => Asking::Never,
+    };
+    Ok(Exchange::new(
+        core.services.clone(),
+        context.caller.clone(),
+        asked,
+        asking,
+        outbox.clone(),
+        cancel.clone(),
+    ))
+}
+
+/// The least severe log message that the caller wants: what the session set, or what the request says.
+fn wanted_level(context: &Context, params: &Params<'_>) -> Result<Option<LogLevel>, Refusal> {
+    match &context.caller.client {
+        // Until the client has said what it wants, the server decides (*Logging*).
+        Client::Session { record, .. } => Ok(Some(record.log_level.unwrap_or(LogLevel::Info))),
+        Client::Unknown => Ok(Some(LogLevel::Info)),
+        Client::Request { .. } => match params.meta.as_ref().and_then(|meta| meta.log_level.as_ref()) {
+            None => Ok(None),
+            Some(name) => LogLevel::from_name(&name.0).map(Some).ok_or_else(|| {
+                Refusal::InvalidParams(format!("{:?} is no log level", name.0))
+            }),
+        },
+    }
+}
+
+/// Goes on with a handler that waits, and gives signs of life where the caller asked for progress.
+async fn go_on(entered: Entered, running: Running, pause: Duration) {
+    let exchange = running.exchange().clone();
+    let finished = running.finish();
+    let mut finished = std::pin::pin!(finished);
+    let outcome = loop {
+        tokio::select! {
+            biased;
+            outcome = &mut finished => break outcome,
+            () = tokio::time::sleep(pause) => exchange.heartbeat().await,
+        }
+    };
+    let catalog = entered.core.registry.catalog().clone();
+    entered.leave(&catalog, &outcome).await;
+}
+
+async fn deliver(outbox: &Outbox, reply: Reply) {
+    if let Err(error) = outbox.respond(reply).await {
+        tracing::debug!(%error, "an answer was not delivered");
+    }
+}
+
+// === impl Entered ===
+
+impl Entered {
+    /// Leaves the call and gives its answer, unless it was cancelled.
+    async fn leave(self, catalog: &Catalog, outcome: &Outcome) {
+        let wanted = self.context.session.as_ref().is_none_or(|session| session.end_call(&self.id));
+        let revision = self.context.caller.revision;
+        let reply = if wanted {
+            encode(catalog, revision, &self.id, outcome, self.core.services.limits.result_bytes)
+        } else {
+            Reply { status: 202, body: Bytes::new() }
+        };
+        deliver(&self.outbox, reply).await;
+    }
+}
+
+/// The error that answers a request which was refused after its envelope was read.
+pub(crate) fn refused(id: &RequestId, error: &RpcError, status: u16) -> Reply {
+    let mut out = Vec::new();
+    trunkline_protocol::jsonrpc::write_error(&mut out, Some(id), error);
+    Reply { status, body: out.into() }
+}
