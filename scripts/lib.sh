@@ -66,7 +66,7 @@ start_server() {
     done
 }
 
-# stop_server PID SECONDS: asks a server to end; true when it did so in time, with status 0.
+# stop_server PID SECONDS: asks a server to end, and returns its status; 124 when it had to be killed.
 stop_server() {
     local pid=$1 deadline=$((SECONDS + $2)) status=0
     kill -TERM "$pid" 2>/dev/null || return 1
@@ -74,7 +74,7 @@ stop_server() {
         if [ "$SECONDS" -ge "$deadline" ]; then
             kill -KILL "$pid" 2>/dev/null || true
             wait "$pid" 2>/dev/null || true
-            return 1
+            return 124
         fi
         sleep 0.05
     done

@@ -2,11 +2,9 @@
 
 use serde_json::{json, value::RawValue};
 use trunkline_protocol::{
-    Method,
+    RequestId,
     error::code,
-    jsonrpc::{
-        Body, Bounds, Malformed, Message, parse, write_error, write_notification, write_request, write_result,
-    },
+    jsonrpc::{Body, Bounds, Malformed, Message, parse, write_error, write_json, write_result},
     params::{Params, Text},
 };
 
@@ -17,7 +15,9 @@ pub(crate) fn check(data: &[u8]) {
 }
 
 fn check_within(data: &[u8], bounds: Bounds) {
-    match parse(data, bounds) {
+    let parsed = parse(data, bounds);
+    assert!(parsed.is_err() || std::str::from_utf8(data).is_ok(), "JSON is UTF-8 everywhere");
+    match parsed {
         Ok(Body::Single(message)) => check_message(&message),
         Ok(Body::Batch(members)) => {
             assert!(!members.is_empty() && members.len() <= bounds.batch, "a batch within its bounds");
@@ -28,7 +28,14 @@ fn check_within(data: &[u8], bounds: Bounds) {
                 }
             }
         }
-        Err(malformed) => check_malformed(&malformed),
+        Err(malformed) => {
+            check_malformed(&malformed);
+            // Read without a bound on its depth, the code says whether the body is JSON.
+            if let Err(unbound) = parse(data, Bounds { depth: data.len(), ..bounds }) {
+                let is_json = serde_json::from_slice::<&RawValue>(data).is_ok();
+                assert_eq!(unbound.error.code == code::PARSE, !is_json, "{unbound:?}");
+            }
+        }
     }
 }
 
@@ -51,8 +58,7 @@ fn check_message(message: &Message<'_>) {
     match message {
         Message::Request(request) => {
             check_params(request.params);
-            let Some(method) = Method::from_name(&request.method) else { return };
-            write_request(&mut out, &request.id, method, or_empty(request.params).as_bytes());
+            write_call(&mut out, Some(&request.id), &request.method, request.params);
             check_same(&out, |again| match again {
                 Message::Request(again) => {
                     assert_eq!((&again.id, &again.method), (&request.id, &request.method));
@@ -63,8 +69,7 @@ fn check_message(message: &Message<'_>) {
         }
         Message::Notification(note) => {
             check_params(note.params);
-            let Some(method) = Method::from_name(&note.method) else { return };
-            write_notification(&mut out, method, or_empty(note.params).as_bytes());
+            write_call(&mut out, None, &note.method, note.params);
             check_same(&out, |again| match again {
                 Message::Notification(again) => {
                     assert_eq!(again.method, note.method);
@@ -75,7 +80,9 @@ fn check_message(message: &Message<'_>) {
         }
         Message::Response(response) => {
             match (&response.id, &response.outcome) {
-                (Some(id), Ok(result)) => write_result(&mut out, id, result.get().as_bytes()),
+                (Some(id), Ok(result)) => {
+                    write_result(&mut out, id, |out| out.extend_from_slice(result.get().as_bytes()));
+                }
                 (None, Ok(_)) => panic!("a result without an id"),
                 (id, Err(error)) => write_error(&mut out, id.as_ref(), error),
             }
@@ -106,6 +113,21 @@ fn check_same(out: &[u8], compare: impl FnOnce(&Message<'_>)) {
         Ok(Body::Single(message)) => compare(&message),
         other => panic!("{} was read as {other:?}", String::from_utf8_lossy(out)),
     }
+}
+
+/// Calls are written by the revisions, for the methods they know; this writes any.
+fn write_call(out: &mut Vec<u8>, id: Option<&RequestId>, method: &str, params: Option<&RawValue>) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",");
+    if let Some(id) = id {
+        out.extend_from_slice(b"\"id\":");
+        write_json(out, id);
+        out.push(b',');
+    }
+    out.extend_from_slice(b"\"method\":");
+    write_json(out, method);
+    out.extend_from_slice(b",\"params\":");
+    out.extend_from_slice(or_empty(params).as_bytes());
+    out.push(b'}');
 }
 
 fn or_empty(params: Option<&RawValue>) -> &str {

@@ -16,6 +16,7 @@ const STEP_LIMIT = 20_000;
 const RUN_LIMIT = 120_000;
 // Milliseconds between two tries of a touch. The stream that carries the update may not be open at the first.
 const TOUCH_EVERY = 250;
+const TOUCHES = 40;
 // A cancelled call is quiet when it reports nothing for this long, in milliseconds: six of its own steps.
 const QUIET = 600;
 // Milliseconds within which a caller must be told that its call is cancelled.
@@ -205,10 +206,11 @@ async function updateNotification(peer) {
     const uri = 'demo://counter';
     const end = await peer.watch(uri);
     try {
-        for (;;) {
+        for (let touches = 0; touches < TOUCHES; touches += 1) {
             check(!(await peer.call('touch', { uri })).isError, 'touch failed');
             if (await peer.updates.until((seen) => seen.includes(uri), TOUCH_EVERY)) return;
         }
+        throw new Error(`${TOUCHES} touches, and these updates: ${peer.updates.values}`);
     } finally {
         await end();
     }

@@ -158,7 +158,8 @@ fn explain(json: &[u8], error: &serde_json::Error) -> Malformed {
         #[serde(borrow, default)]
         id: Option<&'a RawValue>,
     }
-    if let Err(syntax) = serde_json::from_slice::<de::IgnoredAny>(json) {
+    // Raw, since what is ignored is not checked to be UTF-8.
+    if let Err(syntax) = serde_json::from_slice::<&RawValue>(json) {
         return Malformed::new(None, RpcError::parse(syntax));
     }
     let id = serde_json::from_slice::<IdOnly<'_>>(json)
@@ -246,7 +247,8 @@ impl<'de> de::Visitor<'de> for EnvelopeVisitor {
                 }
                 "result" => once(&mut envelope.result, map.next_value()?, "result")?,
                 "error" => once(&mut envelope.error, map.next_value()?, "error")?,
-                _ => drop(map.next_value::<de::IgnoredAny>()?),
+                // Raw, since what is ignored is not checked to be UTF-8, and a body that is not is no JSON.
+                _ => drop(map.next_value::<&'de RawValue>()?),
             }
         }
         Ok(envelope)

@@ -1,5 +1,11 @@
 //! The inputs that fuzzing keeps, through the checks that fuzzing runs: a finding stays found without a fuzzer.
 
+#![expect(
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a check panics on a finding, and the last name printed is its input"
+)]
+
 use std::{fs, path::Path};
 
 #[path = "../../fuzz/checks/envelope.rs"]
@@ -11,12 +17,14 @@ mod sse_decoder;
 
 fn replay(target: &str, check: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(target);
-    let mut inputs: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut inputs: Vec<_> = fs::read_dir(&folder)
+        .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect())
+        .expect("a folder of inputs");
     inputs.sort();
     assert!(!inputs.is_empty(), "{} is empty", folder.display());
     for input in inputs {
         println!("{}", input.display());
-        check(&fs::read(&input).unwrap());
+        check(&fs::read(&input).expect("an input"));
     }
 }
 

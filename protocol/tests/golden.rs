@@ -137,6 +137,21 @@ fn an_empty_answer_byte_for_byte() {
     }
 }
 
+/// The files cannot show it: they are compared as values.
+#[test]
+fn the_fields_of_a_form_keep_their_order() {
+    for (revision, fields) in [
+        (Revision::V2025_06_18, ["name", "email", "sure", "days.mon", "days.tue", "tags.b"]),
+        (Revision::V2025_11_25, ["name", "email", "sure", "colour", "days", "tags"]),
+    ] {
+        let mut out = Vec::new();
+        revision.write_question_params(&mut out, &examples::form()).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let places = fields.map(|name| text.find(&format!("\"{name}\":{{")));
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{revision}: {text}");
+    }
+}
+
 #[test]
 fn a_handler_cannot_say_who_the_server_is() {
     let server = Revision::NEWEST.encode_server_info(&examples::implementation());

@@ -49,7 +49,7 @@ pub(crate) struct Tag([u8; Tag::LEN]);
 
 /// Why keys make no ring.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum RingError {
+pub enum RingError {
     /// There are none.
     #[error("a key ring needs at least one key")]
     Empty,

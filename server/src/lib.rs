@@ -1,6 +1,10 @@
 //! A shared remote MCP endpoint.
 
+mod builtin;
+mod admin;
+mod app;
 pub mod config;
+mod drain;
 mod error;
 mod keys;
 mod outbox;
@@ -9,10 +13,12 @@ mod record;
 mod registry;
 mod session;
 mod telemetry;
+mod transport;
 
 pub use trunkline_protocol as protocol;
 pub use trunkline_protocol::model;
 
+pub use app::{Server, StartError};
 pub use principal::Principal;
 pub use registry::{
     AskError, CatalogError, Completer, Exchange, HandlerError, IntoContents, IntoPrompt, IntoToolResult, NoArguments, Prompt, Resource,

@@ -216,18 +216,24 @@ impl Outbox {
     }
 
     async fn switch(&self, log: &mut Option<Fence>) -> Result<(), Undeliverable> {
-        for reply in self.leave_plain()? {
+        let Some(replies) = self.leave_plain()? else { return Ok(()) };
+        if let Carrier::Log(carrier) = &self.carrier {
+            // The log begins with an entry that says nothing: a client that has seen no more than the stream's beginning
+            // resumes after it, and is told if the log is gone by then.
+            carrier.append(log, Bytes::new(), false).await?;
+        }
+        for reply in replies {
             self.write(log, reply.body, false).await?;
         }
         self.changed.notify_one();
         Ok(())
     }
 
-    /// Leaves the plain phase, and returns what was answered in it.
-    fn leave_plain(&self) -> Result<Vec<Reply>, Undeliverable> {
+    /// Leaves the plain phase, and returns what was answered in it; `None` if it was left before.
+    fn leave_plain(&self) -> Result<Option<Vec<Reply>>, Undeliverable> {
         let mut state = self.state.lock();
         let complete = state.open == 0;
-        let Phase::Plain(replies) = &mut state.phase else { return Ok(Vec::new()) };
+        let Phase::Plain(replies) = &mut state.phase else { return Ok(None) };
         let stream = match &self.carrier {
             Carrier::Json => return Err(Undeliverable::NoStream),
             _ if complete => return Err(Undeliverable::Closed),
@@ -240,7 +246,7 @@ impl Outbox {
         };
         let replies = std::mem::take(replies);
         state.phase = Phase::Streaming(stream);
-        Ok(replies)
+        Ok(Some(replies))
     }
 
     /// Writes a frame to whatever carries the stream. An empty frame is not written; as the last one it ends a log.

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
+use serde_json::value::RawValue;
 use trunkline_protocol::{
     Revision,
-    model::{ClientCapabilities, Implementation, LogLevel},
+    model::{ClientCapabilities, Implementation, InitializeParams, LogLevel},
+    params::read,
 };
 use trunkline_store::Record;
 
@@ -26,6 +28,8 @@ pub(crate) mod field {
     pub(crate) const CAPABILITIES: &str = "capabilities";
     /// The owner.
     pub(crate) const PRINCIPAL: &str = "principal";
+    /// There once `initialize` was answered.
+    pub(crate) const OPEN: &str = "open";
     /// The least severe log message that is wanted.
     pub(crate) const LOG_LEVEL: &str = "log_level";
     /// Before the URI of each subscribed resource.
@@ -39,6 +43,8 @@ pub(crate) mod field {
 pub(crate) struct SessionRecord {
     /// The negotiated revision.
     pub(crate) revision: Revision,
+    /// Whether `initialize` was answered. HTTP+SSE makes a session before.
+    pub(crate) open: bool,
     /// Who the client says it is.
     pub(crate) client: Option<Box<Implementation>>,
     /// What the client declared.
@@ -51,25 +57,62 @@ pub(crate) struct SessionRecord {
     pub(crate) subscriptions: BTreeSet<Box<str>>,
 }
 
+/// What a client says of itself in `initialize`, as it is stored.
+pub(crate) struct Greeting {
+    /// The version it asks for.
+    pub(crate) version: String,
+    /// `clientInfo`, as JSON.
+    pub(crate) client: Bytes,
+    /// The capabilities, as JSON.
+    pub(crate) capabilities: Bytes,
+}
+
 /// A record that is no session, or one of a version that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("the session's record cannot be read: {0}")]
 pub(crate) struct UnreadableRecord(String);
 
+// === impl Greeting ===
+
+impl Greeting {
+    /// Reads the parameters of `initialize`.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub(crate) fn read(params: Option<&RawValue>) -> Result<Self, String> {
+        let raw = params.ok_or_else(|| "params are missing".to_owned())?;
+        let params: InitializeParams = read(raw, "params")?;
+        let json = |value: Result<Vec<u8>, serde_json::Error>| {
+            value.map(Bytes::from).map_err(|error| format!("invalid params: {error}"))
+        };
+        Ok(Self {
+            client: json(serde_json::to_vec(&params.client_info))?,
+            capabilities: json(serde_json::to_vec(&params.capabilities))?,
+            version: params.protocol_version,
+        })
+    }
+}
+
 // === impl SessionRecord ===
 
 impl SessionRecord {
-    /// The fields of a new session.
-    pub(crate) fn fields(&self, client: Option<Bytes>, capabilities: Bytes) -> Record {
-        let mut record = Record::default()
+    /// The record of a session that no client has introduced itself in yet.
+    pub(crate) fn unopened(principal: &Principal) -> Record {
+        Record::default()
             .with(field::SCHEMA, SCHEMA)
-            .with(field::REVISION, self.revision.as_str())
-            .with(field::CAPABILITIES, capabilities)
-            .with(field::PRINCIPAL, self.principal.as_str().to_owned());
-        if let Some(client) = client {
-            record = record.with(field::CLIENT, client);
-        }
-        record
+            .with(field::REVISION, Revision::V2024_11_05.as_str())
+            .with(field::CAPABILITIES, "{}")
+            .with(field::PRINCIPAL, principal.as_str().to_owned())
+    }
+
+    /// The fields that `initialize` adds, or replaces.
+    pub(crate) fn opening(revision: Revision, greeting: &Greeting) -> [(&'static str, Bytes); 4] {
+        [
+            (field::REVISION, Bytes::from_static(revision.as_str().as_bytes())),
+            (field::CAPABILITIES, greeting.capabilities.clone()),
+            (field::CLIENT, greeting.client.clone()),
+            (field::OPEN, Bytes::from_static(b"1")),
+        ]
     }
 
     /// Reads a session from its record.
@@ -99,6 +142,7 @@ impl SessionRecord {
             .collect();
         Ok(Self {
             revision,
+            open: record.fields.contains_key(field::OPEN),
             client: record.text(field::CLIENT).and_then(|json| serde_json::from_str(json).ok()),
             capabilities,
             principal: Principal::named(principal),

@@ -30,6 +30,7 @@ pub struct Changes(tokio::sync::broadcast::Receiver<Change>);
 /// clock, and renewed by [`SessionStore::touch`] alone.
 ///
 /// What is over a bound of [`crate::RecordLimits`] is refused with [`StoreError::TooLarge`], and nothing is changed.
+/// Names and values are measured before anything else.
 ///
 /// Implementations: [`crate::memory::MemoryStore`] for one process. All pass the same suite of tests, `tests/contract.rs`.
 pub trait SessionStore: Send + Sync + 'static {

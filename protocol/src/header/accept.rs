@@ -1,6 +1,6 @@
 //! `Accept` and `Content-Type` (RFC 9110, *Content Negotiation*).
 
-use super::{is_token, trim};
+use super::trim;
 
 /// What an answer can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,10 +131,6 @@ impl Verdict {
 fn media_range(member: &[u8]) -> Option<(&[u8], bool)> {
     let mut pieces = pieces(member, b';');
     let range = pieces.next()?;
-    let slash = memchr::memchr(b'/', range)?;
-    if !is_token(&range[..slash]) || !is_token(&range[slash + 1..]) {
-        return None;
-    }
     let accepted = match pieces.find_map(|piece| parameter(piece, b"q")) {
         Some(weight) => is_above_zero(weight)?,
         None => true,

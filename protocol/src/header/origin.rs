@@ -214,12 +214,11 @@ impl Pattern {
         match (self, host) {
             (Self::Any, _) => true,
             (Self::Name(expected), Host::Name(name)) => expected.eq_ignore_ascii_case(name),
-            (Self::Below(suffix), Host::Name(name)) => name
-                .len()
-                .checked_sub(suffix.len())
-                .filter(|start| *start > 0)
-                .and_then(|start| name.get(start..))
-                .is_some_and(|end| end.eq_ignore_ascii_case(suffix)),
+            // What is before the suffix is not empty, since no name begins with a dot.
+            (Self::Below(suffix), Host::Name(name)) => {
+                let end = name.len().checked_sub(suffix.len()).and_then(|start| name.get(start..));
+                end.is_some_and(|end| end.eq_ignore_ascii_case(suffix))
+            }
             (Self::V6(expected), Host::V6(address)) => *expected == address,
             _ => false,
         }

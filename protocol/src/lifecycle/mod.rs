@@ -475,6 +475,7 @@ mod tests {
         assert_eq!(second.replaced, Some("first"));
         assert_eq!(session.close_listener(first.token), None);
         assert_eq!(session.listener(), Some(&"second"));
+        assert!(!session.is_idle());
         assert_eq!(session.close_listener(second.token), Some("second"));
         assert_eq!(session.close_listener(second.token), None);
         assert!(session.is_idle());

@@ -254,3 +254,44 @@ pub(super) fn write_call_members(revision: Revision, writer: &mut ObjectWriter<'
         writer.field("isError", &true);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn called(revision: Revision, result: &CallToolResult) -> String {
+        let mut out = Vec::new();
+        revision.write_call_tool_result(&mut out, result, None);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn an_answer_of_data_alone_is_text_where_data_cannot_be_said() {
+        let data = |json: &str| {
+            CallToolResult::default().with_structured(RawValue::from_string(json.to_owned()).unwrap())
+        };
+        let text = r#"{"content":[{"type":"text","text":"[1,2]"}]}"#;
+        assert_eq!(called(Revision::V2025_03_26, &data("[1,2]")), text);
+        assert_eq!(called(Revision::V2025_11_25, &data("[1,2]")), text);
+        assert_eq!(called(Revision::V2025_11_25, &data("{}")), r#"{"content":[],"structuredContent":{}}"#);
+        // What was said beside the data is not said twice.
+        let both = data("[1,2]").with_content(ContentBlock::text("one and two"));
+        assert_eq!(
+            called(Revision::V2025_06_18, &both),
+            r#"{"content":[{"type":"text","text":"one and two"}]}"#
+        );
+    }
+
+    #[test]
+    fn a_completion_is_cut_and_says_so() {
+        let written = |count: usize| {
+            let mut out = Vec::new();
+            let completion = Completion::new((0..count).map(|n| n.to_string()));
+            Revision::V2024_11_05.write_complete_result(&mut out, &completion, None);
+            let result: crate::model::CompleteResult = serde_json::from_slice(&out).unwrap();
+            (result.completion.values.len(), result.completion.has_more)
+        };
+        assert_eq!(written(100), (100, None));
+        assert_eq!(written(101), (100, Some(true)));
+    }
+}

@@ -169,3 +169,23 @@ fn detail_members(object: &mut ObjectWriter<'_>, detail: &TaskDetail) {
         TaskDetail::Error(error) => object.field("error", error),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_that_failed_fails_its_task_in_2025_11_25_alone() {
+        let task = Task {
+            status: TaskStatus::Completed,
+            is_error: true,
+            ..Task::new("t1", "2025-11-25T10:30:00Z", None)
+        };
+        for (revision, status) in [(Revision::V2025_11_25, "failed"), (Revision::V2026_07_28, "completed")] {
+            let mut out = Vec::new();
+            revision.write_get_task_result(&mut out, &task, &TaskDetail::None, None).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            assert!(text.contains(&format!(r#""status":"{status}""#)), "{revision}: {text}");
+        }
+    }
+}

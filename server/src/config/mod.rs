@@ -92,8 +92,12 @@ impl Config {
 
 /// The only place where files are read.
 fn read_file(path: &Path) -> io::Result<String> {
+    read_text(File::open(path)?)
+}
+
+fn read_text(source: impl Read) -> io::Result<String> {
     let mut text = String::new();
-    let size = File::open(path)?.take(MAX_FILE + 1).read_to_string(&mut text)?;
+    let size = source.take(MAX_FILE + 1).read_to_string(&mut text)?;
     if size as u64 > MAX_FILE {
         return Err(io::Error::new(
             io::ErrorKind::FileTooLarge,

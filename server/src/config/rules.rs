@@ -75,7 +75,7 @@ fn path_taken(config: &Config) -> Option<Broken> {
 fn path_twice(config: &Config) -> Option<Broken> {
     let path = config.server.path.as_str();
     let url = config.server.public_url.as_ref()?;
-    if path == "/" || !url.mount().ends_with(path) {
+    if !url.mount().ends_with(path) {
         return None;
     }
     let what =

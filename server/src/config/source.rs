@@ -213,14 +213,10 @@ fn anywhere(name: &str) -> Option<&'static Key> {
     table::all().find(|key| key.name == best)
 }
 
-/// What is wrong with a name that its section does not have, and which one was meant: one of another section with just this
-/// name, or one of this section with nearly this name, or any nearly.
+/// What is wrong with a name that its section does not have, and which one was meant: one of this section, or of another.
 fn unknown_key(section: &str, name: &str) -> (String, String) {
     let what = format!("unknown key {name:?} in [{section}]");
     let elsewhere = |key: &'static Key| format!("did you mean [{}].{}?", key.section, key.name);
-    if let Some(key) = table::all().find(|key| key.name == name) {
-        return (what, elsewhere(key));
-    }
     let known = || table::all().filter(|key| key.section == section).map(|key| key.name);
     let remedy = match (nearest(name, known()), anywhere(name)) {
         (Some(near), _) => format!("did you mean {near:?}?"),

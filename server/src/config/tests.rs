@@ -402,6 +402,9 @@ fn broken_syntax_is_told_with_its_line_and_hides_no_other_fault() {
     let lines: Vec<&str> = faults.iter().filter_map(|fault| fault.split(": ").next()).collect();
     assert_eq!(lines, ["etc/t.toml:2", "etc/t.toml:3", "etc/t.toml:4", "etc/t.toml:6"], "{faults:?}");
     assert!(faults.iter().all(|fault| !fault.contains('\n')));
+    // The broken line's key is unknown as well, which is told once the line can be read.
+    let both = World::file("[server]\nbnid = 127.0.0.1:80\n").faults();
+    assert_eq!(both.len(), 1, "{both:?}");
     let twice = World::file("[server]\npath = \"/a\"\npath = \"/b\"\n").faults();
     assert!(twice.len() == 1 && twice[0].starts_with("etc/t.toml:3: duplicate key"), "{twice:?}");
 }
@@ -531,18 +534,35 @@ fn debug_output_shows_no_secret() {
 }
 
 #[test]
-fn files_are_read_up_to_a_bound() {
+fn a_file_is_read_up_to_a_bound() {
+    /// Zeros without end, as a device has them; how many were taken.
+    struct Endless<'a>(&'a mut u64);
+
+    impl Read for Endless<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            *self.0 += buffer.len() as u64;
+            assert!(*self.0 < 2 * MAX_FILE, "read on past the bound");
+            buffer.fill(0);
+            Ok(buffer.len())
+        }
+    }
+
+    let mut taken = 0;
+    assert_eq!(read_text(Endless(&mut taken)).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+    let most = "#".repeat(usize::try_from(MAX_FILE).unwrap());
+    assert_eq!(read_text(most.as_bytes()).unwrap(), most);
+    assert!(read_text(format!("{most}#").as_bytes()).is_err());
+}
+
+#[test]
+fn a_file_is_loaded_from_its_path() {
     let path = std::env::temp_dir().join(format!("trunkline-config-{}.toml", std::process::id()));
-    let load = |text: &str| {
-        std::fs::write(&path, text).unwrap();
-        Config::load(Some(&path), &BTreeMap::new(), &Overrides::default())
-    };
-    let bound = usize::try_from(MAX_FILE).unwrap();
-    let fits = load(&format!("[server]\npath = \"/x\"\n{}", "#".repeat(bound - 23)));
-    let over = load(&format!("[server]\npath = \"/x\"\n{}", "#".repeat(bound)));
+    std::fs::write(&path, "[server]\npath = \"/x\"\n").unwrap();
+    let load = || Config::load(Some(&path), &BTreeMap::new(), &Overrides::default());
+    let present = load();
     std::fs::remove_file(&path).unwrap();
-    assert_eq!(fits.unwrap().server.path, "/x");
-    assert!(over.unwrap_err().to_string().contains("larger than 1048576 bytes"));
+    assert_eq!(present.unwrap().server.path, "/x");
+    assert!(load().unwrap_err().to_string().contains("the file cannot be read"));
 }
 
 #[test]

@@ -68,6 +68,17 @@ pub(crate) fn read_answer<T: DeserializeOwned>(
     serde_json::from_str(answer.get()).map_err(|error| AskError::Malformed(error.to_string()))
 }
 
+/// Checks that an answer fits what was asked, without reading it as anything in particular.
+///
+/// # Errors
+/// What does not fit.
+pub(crate) fn check_answer(question: &InputRequest, answer: &RawValue) -> Result<(), String> {
+    if let InputRequest::Elicit(params) = question {
+        check_elicited(params, answer)?;
+    }
+    question.read_response(answer).map(drop)
+}
+
 /// An accepted form must hold what its schema asks for.
 fn check_elicited(params: &ElicitParams, answer: &RawValue) -> Result<(), String> {
     let ElicitParams::Form(form) = params else { return Ok(()) };
@@ -80,6 +91,21 @@ fn check_elicited(params: &ElicitParams, answer: &RawValue) -> Result<(), String
     let content = serde_json::to_value(&result.content).map_err(|error| error.to_string())?;
     let content = if content.is_null() { serde_json::json!({}) } else { content };
     validator.validate(&content).map_err(|error| format!("{}: {error}", error.instance_path()))
+}
+
+/// Whether a client that declared `has` can do all that `needs` names. Experiments and the tasks of 2025-11-25 are not looked
+/// at: what they need of a client is between the two.
+pub(crate) fn covers(has: &ClientCapabilities, needs: &ClientCapabilities) -> bool {
+    const ABILITIES: [fn(&ClientCapabilities) -> bool; 5] = [
+        ClientCapabilities::supports_roots,
+        ClientCapabilities::supports_sampling,
+        ClientCapabilities::supports_sampling_tools,
+        ClientCapabilities::supports_elicitation_form,
+        ClientCapabilities::supports_elicitation_url,
+    ];
+    let mut extensions = needs.extensions.iter().flat_map(|named| named.keys());
+    ABILITIES.iter().all(|able| able(has) || !able(needs))
+        || extensions.all(|name| has.supports_extension(name))
 }
 
 /// The error that tells a client of the modern era what it lacks.
@@ -105,5 +131,28 @@ impl fmt::Display for AskError {
             Self::Refused(error) => write!(f, "the client answered with an error: {error}"),
             Self::Malformed(reason) => write!(f, "the client's answer does not fit the question: {reason}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_covers_what_it_declared_and_no_more() {
+        let none = ClientCapabilities::default;
+        let kinds = [
+            none().with_roots(),
+            none().with_sampling(),
+            none().with_elicitation_form(),
+            none().with_elicitation_url(),
+            none().with_extension("com.example/x"),
+        ];
+        for (has, needs) in kinds.iter().flat_map(|has| kinds.iter().map(move |needs| (has, needs))) {
+            assert_eq!(covers(has, needs), has == needs, "{has:?} {needs:?}");
+            assert!(covers(has, &none()) && !covers(&none(), needs));
+        }
+        assert!(!covers(&kinds[1], &none().with_sampling_tools()));
+        assert!(covers(&none().with_sampling_tools().with_roots(), &kinds[1]));
     }
 }

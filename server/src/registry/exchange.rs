@@ -24,7 +24,8 @@ use trunkline_protocol::{
 };
 
 use super::{
-    ask::{AskError, Asker, read_answer},
+    ask::{AskError, Asker, covers, read_answer},
+    becoming::Becoming,
     outcome::HandlerError,
     rounds::{Call, Rounds},
     services::{Broadcast, Services},
@@ -91,6 +92,8 @@ pub(crate) struct Asked {
 pub(crate) enum Asking {
     /// In rounds; made when the first question needs them, or when an earlier round is resumed.
     Rounds(OnceLock<Rounds>),
+    /// In rounds as long as it is an ordinary call, and through the task once it is one.
+    BeforeTask(OnceLock<Rounds>, Arc<Becoming>),
     /// While the call goes on.
     During(Arc<dyn Asker>),
     /// Not at all.
@@ -166,6 +169,14 @@ impl Exchange {
         }
     }
 
+    /// Checks that the client declared all of this, for work that would be in vain otherwise. A question checks for itself.
+    ///
+    /// # Errors
+    /// [`AskError::Unsupported`]; returned with `?` it tells the client what it lacks, the way its revision does.
+    pub fn require(&self, needs: ClientCapabilities) -> Result<(), AskError> {
+        if covers(self.client_capabilities(), &needs) { Ok(()) } else { Err(self.unsupported(needs)) }
+    }
+
     /// Whether the call was cancelled. A handler that works long without waiting should look now and then.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
@@ -235,6 +246,21 @@ impl Exchange {
     pub async fn roots(&self, key: &str) -> Result<Vec<Root>, AskError> {
         let answer: ListRootsResult = self.ask(key, InputRequest::Roots).await?;
         Ok(answer.roots)
+    }
+
+    /// Goes on as a task from here on, where the tool says [`Tool::ask_before_task`](crate::Tool::ask_before_task) and the
+    /// client takes a task for an answer: the client gets the task now, and fetches the result when it is there. Until then
+    /// it is an ordinary call, so that what is asked before is asked before there is a task. Does nothing where the call is a
+    /// task already, or cannot be one.
+    ///
+    /// # Errors
+    /// If there can be no task now: too many, or the store cannot be reached. The call goes on as an ordinary one if the
+    /// handler does.
+    pub async fn begin_task(&self) -> Result<(), HandlerError> {
+        match &self.0.asking {
+            Asking::BeforeTask(_, becoming) => becoming.begin().await,
+            Asking::Rounds(_) | Asking::During(_) | Asking::Never => Ok(()),
+        }
     }
 
     /// Does something once, however often the call comes back with answers: its result travels with the call's state.
@@ -331,14 +357,14 @@ impl Exchange {
 
     /// The rounds of this call, where its questions are asked in rounds.
     pub(crate) fn rounds(&self) -> Option<&Rounds> {
-        let Asking::Rounds(rounds) = &self.0.asking else { return None };
+        let (Asking::Rounds(rounds) | Asking::BeforeTask(rounds, _)) = &self.0.asking else { return None };
         Some(rounds.get_or_init(|| Rounds::first(&self.call(), ROUND_LIFETIME)))
     }
 
     /// The rounds of this call, if a question was asked or an earlier round resumed.
     pub(crate) fn started_rounds(&self) -> Option<&Rounds> {
         match &self.0.asking {
-            Asking::Rounds(rounds) => rounds.get(),
+            Asking::Rounds(rounds) | Asking::BeforeTask(rounds, _) => rounds.get(),
             Asking::During(_) | Asking::Never => None,
         }
     }
@@ -348,7 +374,7 @@ impl Exchange {
     /// # Errors
     /// What to tell the caller.
     pub(crate) fn resume(&self, state: Option<&str>, responses: Option<&RawValue>) -> Result<(), String> {
-        if let Asking::Rounds(rounds) = &self.0.asking {
+        if let Asking::Rounds(rounds) | Asking::BeforeTask(rounds, _) = &self.0.asking {
             let keys = &self.0.services.keys;
             let resumed = Rounds::resume(keys, &self.call(), state, responses, ROUND_LIFETIME)?;
             // Nothing has asked yet: the handler has not started.
@@ -368,20 +394,15 @@ impl Exchange {
 
     async fn ask<T: DeserializeOwned>(&self, key: &str, question: InputRequest) -> Result<T, AskError> {
         if !question.is_served_by(self.client_capabilities()) {
-            let modern = self.0.caller.revision.era() == Era::Modern;
-            return Err(AskError::Unsupported { needs: Box::new(question.needs()), modern });
+            return Err(self.unsupported(question.needs()));
+        }
+        if let Some(asker) = self.task_asker() {
+            return self.ask_during(&*asker, key, &question).await;
         }
         match &self.0.asking {
             Asking::Never => Err(AskError::NoWay),
-            Asking::During(asker) => {
-                let asking = asker.ask(&self.0.asked.id, &self.0.outbox, key, &question);
-                let answer = tokio::select! {
-                    answer = asking => answer?,
-                    () = self.0.cancelled.cancelled() => return Err(AskError::Cancelled),
-                };
-                read_answer(&question, &answer)
-            }
-            Asking::Rounds(_) => {
+            Asking::During(asker) => self.ask_during(&**asker, key, &question).await,
+            Asking::Rounds(_) | Asking::BeforeTask(..) => {
                 let Some(rounds) = self.rounds() else { return Err(AskError::NoWay) };
                 if let Some(answer) = rounds.answer(key)
                     && let Ok(answer) = read_answer(&question, &answer)
@@ -392,6 +413,33 @@ impl Exchange {
                 pending().await
             }
         }
+    }
+
+    async fn ask_during<T: DeserializeOwned>(
+        &self,
+        asker: &dyn Asker,
+        key: &str,
+        question: &InputRequest,
+    ) -> Result<T, AskError> {
+        let asking = asker.ask(&self.0.asked.id, &self.0.outbox, key, question);
+        let answer = tokio::select! {
+            answer = asking => answer?,
+            () = self.0.cancelled.cancelled() => return Err(AskError::Cancelled),
+        };
+        read_answer(question, &answer)
+    }
+
+    /// How a call that has become a task asks.
+    fn task_asker(&self) -> Option<Arc<dyn Asker>> {
+        match &self.0.asking {
+            Asking::BeforeTask(_, becoming) => becoming.asker(),
+            Asking::Rounds(_) | Asking::During(_) | Asking::Never => None,
+        }
+    }
+
+    fn unsupported(&self, needs: ClientCapabilities) -> AskError {
+        let modern = self.0.caller.revision.era() == Era::Modern;
+        AskError::Unsupported { needs: Box::new(needs), modern }
     }
 
     fn advance(&self, progress: f64) -> bool {
@@ -407,6 +455,10 @@ impl Exchange {
     /// Sends a notification to the caller. That it could not be delivered is not the handler's concern: the outcome of the
     /// call does not depend on it.
     async fn notify(&self, write: impl FnOnce(Revision, &mut Vec<u8>)) {
+        // The request of a call that has become a task is answered, and nothing may follow it.
+        if self.task_asker().is_some() {
+            return;
+        }
         let mut frame = Vec::with_capacity(192);
         write(self.0.caller.revision, &mut frame);
         if let Err(error) = self.0.outbox.send(frame.into()).await {

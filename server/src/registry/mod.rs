@@ -1,6 +1,7 @@
 //! What is served: tools, resources, prompts and completions, and the handlers behind them.
 
 mod ask;
+mod becoming;
 mod catalog;
 mod completion;
 mod exchange;
@@ -25,7 +26,8 @@ use trunkline_protocol::{
 };
 
 pub use ask::AskError;
-pub(crate) use ask::{Answering, Asker, missing_capability};
+pub(crate) use ask::{Answering, Asker, check_answer, missing_capability};
+pub(crate) use becoming::Becoming;
 pub use catalog::CatalogError;
 pub(crate) use catalog::{Catalog, Declared, List};
 pub use completion::{Completer, Typed, one_of};

@@ -42,6 +42,7 @@ pub struct Tool {
     input: Result<Schema, SchemaError>,
     handler: Handler,
     time_limit: Option<Duration>,
+    asks_before_task: bool,
 }
 
 /// A tool as the registry keeps it: everything checked and compiled.
@@ -54,6 +55,8 @@ pub(crate) struct ToolEntry {
     pub(crate) headers: Vec<Annotation>,
     /// How long a call may take; `None` for the server's default.
     pub(crate) time_limit: Option<Duration>,
+    /// Whether the handler says when its call becomes a task.
+    pub(crate) asks_before_task: bool,
     handler: Handler,
 }
 
@@ -139,7 +142,7 @@ impl Tool {
         };
         let mut definition = model::Tool::new(name);
         definition.output_schema = R::output_schema().and_then(|schema| to_raw_value(&schema).ok());
-        Self { definition, input: Schema::of::<A>(), handler: Arc::new(erased), time_limit: None }
+        Self::declared(definition, Schema::of::<A>(), Arc::new(erased))
     }
 
     /// A tool whose arguments are described by a schema of your own, and handed over as JSON.
@@ -154,7 +157,11 @@ impl Tool {
             move |exchange: Exchange, arguments: Value| Ok(erase(tool.clone(), handler(exchange, arguments)));
         let mut definition = model::Tool::new(name);
         definition.output_schema = R::output_schema().and_then(|schema| to_raw_value(&schema).ok());
-        Self { definition, input: Schema::compile(input), handler: Arc::new(erased), time_limit: None }
+        Self::declared(definition, Schema::compile(input), Arc::new(erased))
+    }
+
+    fn declared(definition: model::Tool, input: Result<Schema, SchemaError>, handler: Handler) -> Self {
+        Self { definition, input, handler, time_limit: None, asks_before_task: false }
     }
 
     /// A name for people.
@@ -192,9 +199,22 @@ impl Tool {
     }
 
     /// Whether a call may, or must, be run as a task.
+    ///
+    /// Where it is one, the client gets the task at once and fetches the result when it is there. The handler sees no
+    /// difference: its questions are asked through the task, its progress and log messages are not delivered. Clients of
+    /// revisions without tasks call the tool as any other.
     #[must_use]
     pub fn task_support(mut self, support: TaskSupport) -> Self {
         self.definition = self.definition.with_task_support(support);
+        self
+    }
+
+    /// The handler says with [`Exchange::begin_task`] from where on a call is a task, and until then it is an ordinary call:
+    /// what it asks first, it asks before there is a task, and if it never says so it answers as an ordinary call. Where the
+    /// client decides what is a task (2025-11-25), the task begins at once and all questions are asked through it.
+    #[must_use]
+    pub fn ask_before_task(mut self) -> Self {
+        self.asks_before_task = true;
         self
     }
 
@@ -228,6 +248,7 @@ impl Tool {
             input,
             headers,
             time_limit: self.time_limit,
+            asks_before_task: self.asks_before_task,
             handler: self.handler,
         })
     }

@@ -1,23 +1,22 @@
 //! The sessions of this replica: found here, or read from the store once, however many requests ask at the same time.
 
 use std::{
-    collections::BTreeSet,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use bytes::Bytes;
 use dashmap::DashMap;
-use serde_json::value::RawValue;
 use tokio::sync::Mutex;
-use trunkline_protocol::{
-    Revision, SessionId,
-    model::{ClientCapabilities, InitializeParams},
-};
-use trunkline_store::{Change, Key, Kind};
+use trunkline_protocol::{Revision, SessionId};
+use trunkline_store::{Change, Key, Kind, Record};
 
 use super::live::LiveSession;
-use crate::{error::Refusal, principal::Principal, record::SessionRecord, registry::Services};
+use crate::{
+    error::Refusal,
+    principal::Principal,
+    record::{Greeting, SessionRecord},
+    registry::Services,
+};
 
 /// How long a session keeps its place on a replica without use. Reading it again is one round trip to the store.
 const IDLE: Duration = Duration::from_secs(60);
@@ -46,7 +45,7 @@ impl Directory {
         }
     }
 
-    /// Opens a session in the store. Nothing of it is kept here until it is used.
+    /// Opens a session in the store, as `initialize` asks for. Nothing of it is kept here until it is used.
     ///
     /// # Errors
     /// If the store cannot take it.
@@ -54,21 +53,48 @@ impl Directory {
         &self,
         principal: &Principal,
         revision: Revision,
-        params: &RawValue,
+        greeting: &Greeting,
     ) -> Result<SessionId, Refusal> {
-        let client = Greeting::read(params)?;
-        let record = SessionRecord {
-            revision,
-            client: None,
-            capabilities: Box::new(ClientCapabilities::default()),
-            principal: principal.clone(),
-            log_level: None,
-            subscriptions: BTreeSet::new(),
-        };
-        let fields = record.fields(client.info, client.capabilities);
+        let mut record = SessionRecord::unopened(principal);
+        for (field, value) in SessionRecord::opening(revision, greeting) {
+            record = record.with(field, value);
+        }
+        self.create_record(record).await
+    }
+
+    /// Makes a session before `initialize`, for a transport that needs its id first (HTTP+SSE).
+    ///
+    /// # Errors
+    /// If the store cannot take it.
+    pub(crate) async fn create_unopened(&self, principal: &Principal) -> Result<SessionId, Refusal> {
+        self.create_record(SessionRecord::unopened(principal)).await
+    }
+
+    /// Opens a session that was made before `initialize`.
+    ///
+    /// # Errors
+    /// If it is over, or the store cannot be reached.
+    pub(crate) async fn open(
+        &self,
+        session: &Arc<LiveSession>,
+        revision: Revision,
+        greeting: &Greeting,
+    ) -> Result<(), Refusal> {
+        let key = Key::new(Kind::Session, session.id());
+        // The field that says it is open comes last: nobody serves it before it is whole.
+        for (field, value) in SessionRecord::opening(revision, greeting) {
+            if !self.services.store.set(&key, field, value).await? {
+                return Err(Refusal::SessionUnknown);
+            }
+        }
+        session.mark_stale();
+        Ok(())
+    }
+
+    async fn create_record(&self, record: Record) -> Result<SessionId, Refusal> {
         let minted = self.services.keys.mint_session_id();
         let key = Key::new(Kind::Session, &minted);
-        if !self.services.store.create(&key, fields, self.init_ttl).await? {
+        if !self.services.store.create(&key, record, self.init_ttl).await? {
             tracing::error!("a session id of 128 random bits came twice");
             return Err(Refusal::BackendUnavailable("the source of random numbers"));
         }
@@ -229,26 +255,4 @@ impl Directory {
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// What a client says of itself in `initialize`, as it is stored.
-struct Greeting {
-    info: Option<Bytes>,
-    capabilities: Bytes,
-}
-
-// === impl Greeting ===
-
-impl Greeting {
-    fn read(params: &RawValue) -> Result<Self, Refusal> {
-        let read: InitializeParams = serde_json::from_str(params.get())
-            .map_err(|error| Refusal::InvalidParams(format!("invalid params: {error}")))?;
-        let json = |value: Result<Vec<u8>, serde_json::Error>| {
-            value.map(Bytes::from).map_err(|error| Refusal::InvalidParams(error.to_string()))
-        };
-        Ok(Self {
-            info: Some(json(serde_json::to_vec(&read.client_info))?),
-            capabilities: json(serde_json::to_vec(&read.capabilities))?,
-        })
-    }
 }

@@ -26,15 +26,17 @@ pub(crate) fn encode(
         return Reply { status: 200, body: out.into() };
     }
     if out.len() > most {
-        let too_large = Outcome::tool_error(format!(
-            "the result of {} bytes is larger than the limit of {most} (limits.result_bytes); ask for less",
-            out.len()
-        ));
+        let too_large = Outcome::tool_error(too_large(out.len(), most));
         out.clear();
         // An error of a few hundred bytes is always written.
         let _written = write(catalog, revision, id, &too_large, &mut out);
     }
     Reply { status: outcome.status(revision), body: out.into() }
+}
+
+/// What a model is told of a result that is over the limit.
+pub(super) fn too_large(bytes: usize, most: usize) -> String {
+    format!("the result of {bytes} bytes is larger than the limit of {most} (limits.result_bytes); ask for less")
 }
 
 /// A guess that saves most answers from growing twice.

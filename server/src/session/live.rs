@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -50,6 +50,14 @@ pub(crate) struct LiveSession {
     /// When it was last used and when its expiry was last renewed, in milliseconds of the directory's clock.
     used: AtomicU64,
     renewed: AtomicU64,
+    /// Open streams that were asked for with GET.
+    streams: AtomicUsize,
+    _held: Held,
+}
+
+/// One open stream of a session, until it is dropped.
+pub(crate) struct StreamPermit {
+    session: Arc<LiveSession>,
     _held: Held,
 }
 
@@ -71,6 +79,7 @@ impl LiveSession {
             stale: AtomicBool::new(false),
             used: AtomicU64::new(now),
             renewed: AtomicU64::new(0),
+            streams: AtomicUsize::new(0),
             _held: services.metrics.hold(Gauge::Sessions),
             services,
         }
@@ -104,6 +113,15 @@ impl LiveSession {
     /// The session's actor.
     pub(crate) fn actor(self: &Arc<Self>) -> &Addr<SessionActor> {
         self.actor.get_or_init(|| SessionActor::new(self.clone()).start())
+    }
+
+    /// Counts an open stream, unless there are as many as there may be.
+    pub(crate) fn open_stream(self: &Arc<Self>) -> Option<StreamPermit> {
+        let most = self.services.limits.streams_per_session;
+        let open = self.streams.fetch_add(1, Ordering::Relaxed);
+        let permit =
+            StreamPermit { session: self.clone(), _held: self.services.metrics.hold(Gauge::Streams) };
+        (open < most).then_some(permit)
     }
 
     /// Enters a call. What is returned by `cancel` fires when the call is cancelled.
@@ -149,7 +167,9 @@ impl LiveSession {
 
     /// Whether nothing of the session is on this replica but what was read of it.
     pub(super) fn is_idle_since(&self, before: u64) -> bool {
-        self.used.load(Ordering::Relaxed) < before && self.machine.lock().is_idle()
+        self.used.load(Ordering::Relaxed) < before
+            && self.streams.load(Ordering::Relaxed) == 0
+            && self.machine.lock().is_idle()
     }
 
     /// The record has changed: it is read again before it is next used.
@@ -178,5 +198,13 @@ impl LiveSession {
         // One of several at the same moment renews.
         let ordering = Ordering::Relaxed;
         self.renewed.compare_exchange(renewed, now.max(1), ordering, ordering).is_ok()
+    }
+}
+
+// === impl StreamPermit ===
+
+impl Drop for StreamPermit {
+    fn drop(&mut self) {
+        self.session.streams.fetch_sub(1, Ordering::Relaxed);
     }
 }

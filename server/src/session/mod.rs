@@ -15,7 +15,7 @@ use trunkline_protocol::{RequestId, jsonrpc::Response, lifecycle::ListenerToken}
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use directory::Directory;
-pub(crate) use live::LiveSession;
+pub(crate) use live::{LiveSession, StreamPermit};
 pub(crate) use serve::{Context, Incoming, refused, serve};
 
 use crate::{

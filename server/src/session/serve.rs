@@ -282,8 +282,8 @@ impl Entered {
 }
 
 /// The error that answers a request which was refused after its envelope was read.
-pub(crate) fn refused(id: &RequestId, error: &RpcError, status: u16) -> Reply {
+pub(crate) fn refused(id: Option<&RequestId>, error: &RpcError, status: u16) -> Reply {
     let mut out = Vec::new();
-    trunkline_protocol::jsonrpc::write_error(&mut out, Some(id), error);
+    trunkline_protocol::jsonrpc::write_error(&mut out, id, error);
     Reply { status, body: out.into() }
 }

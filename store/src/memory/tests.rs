@@ -120,6 +120,23 @@ async fn the_count_is_right_however_a_record_goes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn whoever_comes_upon_an_expired_record_tells() {
+    let store = MemoryStore::new(MemoryLimits::default());
+    store.sweep.abort();
+    for n in 0..3 {
+        store.create(&key(n), Record::default(), Duration::from_millis(10)).await.unwrap();
+    }
+    tokio::time::advance(Duration::from_millis(10)).await;
+    let mut changes = store.changes();
+    store.load(&key(0)).await.unwrap();
+    store.create(&key(1), Record::default(), TTL).await.unwrap();
+    store.delete(&key(2)).await.unwrap();
+    for n in 0..3 {
+        assert_eq!(changes.next().await, Some(Change::Record(key(n))));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_dropped_store_ends_its_sweep_and_its_listeners() {
     let store = MemoryStore::new(MemoryLimits::default());
     let shared = Arc::downgrade(&store.shared);

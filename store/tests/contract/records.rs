@@ -213,6 +213,10 @@ pub(super) async fn what_is_too_large_changes_nothing<F: Fixture>(fixture: F) {
     assert_too_large(here.create(&key, sample().with(&long_name, "x"), F::TICK).await);
     assert_too_large(here.create(&key, sample().with("f", large.clone()), F::TICK).await);
     assert_too_large(here.create(&key, many(limits.fields + 1), F::TICK).await);
+    // Names and values are measured first, whether there is a record or not.
+    assert_too_large(here.set(&key, "f", large.clone()).await);
+    assert_too_large(here.increment(&key, &long_name, 1).await);
+    assert_too_large(here.compare_and_set(&key, "f", None, Some(large.clone())).await);
     assert_absent::<F>(&here, &key).await;
 
     here.create(&key, sample(), F::TICK * 100).await.unwrap();

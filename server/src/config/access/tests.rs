@@ -95,6 +95,11 @@ fn a_list_of_hosts_replaces_the_default() {
         &["mcp.example.com", "mcp.EXAMPLE.com:443", "other.example:8443", "[::1]:80"],
         &["localhost", "127.0.0.1", "other.example", "other.example:443", "[::1]", "x.mcp.example.com"],
     );
+    assert_hosts(
+        &server("0.0.0.0:8080", None, &["a.example"], &[]),
+        &["a.example:8080"],
+        &["10.1.2.3", "localhost"],
+    );
     assert_hosts(&server("127.0.0.1:8080", None, &["*"], &[]), &["evil.example", "x:1", ""], &[]);
 }
 

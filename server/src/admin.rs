@@ -1,0 +1,52 @@
+//! Health and metrics, on a listener of their own that is never behind the public route.
+
+use std::{io, net::SocketAddr, sync::Arc};
+
+use actix_web::{App, HttpResponse, HttpServer, dev::Server, web};
+
+use crate::{drain::Drain, telemetry::Metrics};
+
+struct Admin {
+    metrics: Arc<Metrics>,
+    drain: Drain,
+}
+
+/// Serves `/livez`, `/readyz` and `/metrics`.
+///
+/// # Errors
+/// That the address cannot be bound.
+pub(crate) fn serve(bind: SocketAddr, metrics: Arc<Metrics>, drain: Drain) -> io::Result<Server> {
+    let admin = web::Data::new(Admin { metrics, drain });
+    let server = HttpServer::new(move || {
+        App::new()
+            .app_data(admin.clone())
+            .route("/livez", web::get().to(alive))
+            .route("/readyz", web::get().to(ready))
+            .route("/metrics", web::get().to(metrics_text))
+    })
+    .workers(1)
+    .disable_signals()
+    .shutdown_timeout(1)
+    .bind(bind)?;
+    for address in server.addrs() {
+        tracing::info!(%address, "health and metrics");
+    }
+    Ok(server.run())
+}
+
+/// Alive: the process answers. Nothing else is asked, so that no backend's absence restarts it.
+async fn alive() -> HttpResponse {
+    HttpResponse::Ok().body("ok\n")
+}
+
+/// Ready: not shutting down.
+async fn ready(admin: web::Data<Admin>) -> HttpResponse {
+    if admin.drain.is_draining() {
+        return HttpResponse::ServiceUnavailable().body("draining\n");
+    }
+    HttpResponse::Ok().body("ok\n")
+}
+
+async fn metrics_text(admin: web::Data<Admin>) -> HttpResponse {
+    HttpResponse::Ok().content_type("text/plain; version=0.0.4").body(admin.metrics.render())
+}

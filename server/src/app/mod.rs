@@ -1,0 +1,9 @@
+//! A server: what a developer declares, put together with a configuration, and run.
+
+mod build;
+mod cli;
+mod run;
+mod server;
+
+pub use build::StartError;
+pub use server::Server;

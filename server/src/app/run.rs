@@ -1,0 +1,140 @@
+//! A server at work, from the first socket to the last.
+
+use std::{io, sync::Arc, time::Duration};
+
+use actix_web::{App as HttpApp, HttpServer, dev::ServerHandle, web};
+use tokio::signal::unix::{SignalKind, signal};
+use trunkline_protocol::jsonrpc::Bounds;
+
+use super::build::{App, Assembled};
+use crate::{
+    admin,
+    config::Config,
+    drain::Drain,
+    telemetry::{Gauge, Metrics},
+    transport::{
+        http::{self, Endpoint, Settings},
+        stdio,
+    },
+};
+
+/// Connections that wait to be accepted: a fleet that reconnects at once, at a few KiB of the kernel's each.
+const BACKLOG: u32 = 4096;
+
+/// How long a worker may take to close its connections once every request is done or given up.
+const LAST_WORDS: u64 = 2;
+
+/// Serves over HTTP until a signal ends it.
+pub(super) fn http(app: App) -> io::Result<()> {
+    let workers = app.config.server.worker_count().get();
+    actix_web::rt::System::new().block_on(async move {
+        let (assembled, config) = app.assemble();
+        let core = actix_web::rt::spawn(assembled.core.clone().run());
+        let endpoint = web::Data::new(Endpoint {
+            core: assembled.core.clone(),
+            drain: assembled.drain.clone(),
+            settings: Settings::of(&config),
+        });
+        let admin = admin::serve(config.server.admin_bind, assembled.metrics.clone(), assembled.drain.clone())?;
+        let admin_handle = admin.handle();
+        let admin = actix_web::rt::spawn(admin);
+        let server = HttpServer::new(move || {
+            let endpoint = endpoint.clone();
+            HttpApp::new()
+                .app_data(endpoint.clone())
+                .configure(move |services| http::routes(&endpoint, services))
+        })
+        .workers(workers)
+        .backlog(BACKLOG)
+        .keep_alive(config.server.keep_alive)
+        .client_request_timeout(config.server.request_timeout)
+        .tcp_nodelay(true)
+        .disable_signals()
+        .shutdown_timeout(LAST_WORDS)
+        .bind_auto_h2c(config.server.bind)?;
+        for address in server.addrs() {
+            tracing::info!(%address, path = config.server.path, replica = %assembled.core.services.replica, "serving");
+        }
+        let server = server.run();
+        let shutdown = actix_web::rt::spawn(shut_down(assembled, config, server.handle()));
+        let served = server.await;
+        shutdown.abort();
+        core.abort();
+        admin_handle.stop(false).await;
+        let _stopped = admin.await;
+        served
+    })
+}
+
+/// Serves one client over standard input and output.
+pub(super) fn stdio(app: App) -> io::Result<()> {
+    actix_web::rt::System::new().block_on(async move {
+        let (assembled, config) = app.assemble();
+        let core = actix_web::rt::spawn(assembled.core.clone().run());
+        let settings = stdio::Settings {
+            line: config.limits.body,
+            bounds: Bounds { depth: config.limits.json_depth, batch: config.limits.batch },
+            listen_subscriptions: config.limits.listen_subscriptions,
+        };
+        let drain = assembled.drain.clone();
+        let ended = actix_web::rt::spawn(async move {
+            terminated().await;
+            drain.begin();
+        });
+        let served = stdio::run(
+            assembled.core.clone(),
+            assembled.drain,
+            settings,
+            tokio::io::stdin(),
+            tokio::io::stdout(),
+        )
+        .await;
+        assembled.core.directory.close_all();
+        ended.abort();
+        core.abort();
+        served
+    })
+}
+
+/// The phases of a shutdown: not ready, draining, closing, stopped.
+async fn shut_down(assembled: Assembled, config: Config, server: ServerHandle) {
+    terminated().await;
+    tracing::info!("draining: no new sessions, idle streams end, running calls go on");
+    assembled.drain.begin();
+    // The balancer needs a moment to see that this replica is not ready; until then it still sends.
+    tokio::time::sleep(config.server.drain_delay).await;
+    let done = idle(&assembled.metrics);
+    if tokio::time::timeout(config.server.drain_grace, done).await.is_err() {
+        tracing::warn!("the grace period is over; what still runs is given up");
+    }
+    close(&assembled.drain, &assembled.core);
+    server.stop(true).await;
+}
+
+fn close(drain: &Drain, core: &Arc<crate::session::Core>) {
+    drain.close();
+    core.directory.close_all();
+}
+
+/// Waits until nothing runs and no stream is open.
+async fn idle(metrics: &Metrics) {
+    /// How often it is looked: well below what anybody notices at the end of a process.
+    const LOOK: Duration = Duration::from_millis(20);
+    while metrics.now(Gauge::InFlight) > 0 || metrics.now(Gauge::Streams) > 0 {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Waits for SIGTERM or SIGINT.
+async fn terminated() {
+    let (Ok(mut term), Ok(mut interrupt)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        tracing::error!("signals cannot be received; the server ends only when it is killed");
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = term.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}

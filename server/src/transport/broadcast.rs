@@ -1,0 +1,164 @@
+//! Broadcasts as one listener gets them: filtered by what it asked for, in the words of its revision.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use trunkline_hub::{Delivery, Follower, HubError, Position};
+use trunkline_protocol::{
+    RequestId, Revision,
+    model::ListenFilter,
+    revision::{ListKind, Related},
+};
+
+use crate::{
+    error::Refusal,
+    registry::{Broadcast, Catalog, Services},
+    session::{Core, LiveSession},
+};
+
+/// What one listener wants.
+pub(crate) enum Wanted {
+    /// What a session has subscribed to, and every list.
+    Session(Arc<LiveSession>),
+    /// What a `subscriptions/listen` names; everything is marked with its id.
+    Filter {
+        /// The request.
+        listen: RequestId,
+        /// What it named.
+        filter: ListenFilter,
+    },
+}
+
+/// The broadcasts of all replicas, as one listener gets them.
+pub(crate) struct Broadcasts {
+    core: Arc<Core>,
+    revision: Revision,
+    wanted: Wanted,
+    follower: Follower,
+}
+
+/// What a listener gets.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// A message, and the place in the log of broadcasts after which to go on.
+    Message(Position, Bytes),
+    /// Some were missed.
+    Gap,
+    /// The session is over.
+    SessionOver,
+}
+
+/// The part of a filter that will be delivered: of what there is.
+///
+/// # Errors
+/// If it names more than `most` resources.
+pub(super) fn granted(catalog: &Catalog, asked: ListenFilter, most: usize) -> Result<ListenFilter, Refusal> {
+    if asked.resource_subscriptions.len() > most {
+        let reason = format!("at most {most} resources can be named (limits.listen_subscriptions)");
+        return Err(Refusal::InvalidParams(reason));
+    }
+    let resources = catalog.has_resources();
+    Ok(ListenFilter {
+        tools_list_changed: asked.tools_list_changed && catalog.has_tools(),
+        prompts_list_changed: asked.prompts_list_changed && catalog.has_prompts(),
+        resources_list_changed: asked.resources_list_changed && resources,
+        resource_subscriptions: if resources { asked.resource_subscriptions } else { Vec::new() },
+        task_ids: Vec::new(),
+    })
+}
+
+// === impl Broadcasts ===
+
+impl Broadcasts {
+    /// Listens from a place on, or from now.
+    ///
+    /// # Errors
+    /// That the hub cannot be reached.
+    pub(crate) async fn after(
+        core: Arc<Core>,
+        revision: Revision,
+        wanted: Wanted,
+        after: Option<Position>,
+    ) -> Result<Self, HubError> {
+        let topic = Services::broadcast_topic();
+        let after = match after {
+            Some(after) => after,
+            None => core.services.hub.position(&topic).await?,
+        };
+        let follower = core.services.hub.follow(&topic, after).await?;
+        Ok(Self { core, revision, wanted, follower })
+    }
+
+    /// The next that this listener wants.
+    pub(crate) async fn next(&mut self) -> Heard {
+        loop {
+            match self.follower.next().await {
+                Some(Ok(Delivery::Entry(entry))) => {
+                    let Ok(broadcast) = serde_json::from_slice(&entry.payload) else { continue };
+                    match self.wants(&broadcast).await {
+                        Some(true) => return Heard::Message(entry.position, self.write(&broadcast)),
+                        Some(false) => {}
+                        None => return Heard::SessionOver,
+                    }
+                }
+                Some(Ok(Delivery::Gap)) => {
+                    self.core.services.metrics.gap();
+                    return Heard::Gap;
+                }
+                Some(Ok(Delivery::Gone)) | None => self.begin_again().await,
+                Some(Err(error)) => {
+                    tracing::warn!(%error, "broadcasts are interrupted");
+                    self.begin_again().await;
+                }
+            }
+        }
+    }
+
+    /// The log has expired with nothing in it to miss, or cannot be read: the next one is followed from its beginning.
+    async fn begin_again(&mut self) {
+        let topic = Services::broadcast_topic();
+        match self.core.services.hub.follow(&topic, Position::default()).await {
+            Ok(follower) => self.follower = follower,
+            // The hub says when it is back; until then the stream's keep-alive goes on.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Whether the listener wants it; `None` if its session is over.
+    async fn wants(&mut self, broadcast: &Broadcast) -> Option<bool> {
+        match &self.wanted {
+            Wanted::Filter { filter, .. } => Some(match broadcast {
+                Broadcast::Tools => filter.tools_list_changed,
+                Broadcast::Prompts => filter.prompts_list_changed,
+                Broadcast::Resources => filter.resources_list_changed,
+                Broadcast::Resource(uri) => {
+                    filter.resource_subscriptions.iter().any(|wanted| **wanted == **uri)
+                }
+            }),
+            Wanted::Session(session) => {
+                let Broadcast::Resource(uri) = broadcast else { return Some(true) };
+                // The subscription may have been made on another replica.
+                let principal = session.record().principal.clone();
+                let session = self.core.directory.find(session.id(), &principal).await.ok()?;
+                Some(session.record().subscriptions.contains(uri))
+            }
+        }
+    }
+
+    fn write(&self, broadcast: &Broadcast) -> Bytes {
+        let related = match &self.wanted {
+            Wanted::Session(_) => Related::default(),
+            Wanted::Filter { listen, .. } => Related { subscription: Some(listen), task: None },
+        };
+        let mut out = Vec::with_capacity(160);
+        let list = |kind, out: &mut Vec<u8>| self.revision.write_list_changed(out, kind, related);
+        match broadcast {
+            Broadcast::Tools => list(ListKind::Tools, &mut out),
+            Broadcast::Prompts => list(ListKind::Prompts, &mut out),
+            Broadcast::Resources => list(ListKind::Resources, &mut out),
+            Broadcast::Resource(uri) => self.revision.write_resource_updated(&mut out, uri, related),
+        }
+        out.into()
+    }
+}

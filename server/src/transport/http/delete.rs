@@ -1,0 +1,24 @@
+//! DELETE: the client is done with its session (2025-03-26 to 2025-11-25, *Session Management*).
+
+use actix_web::{HttpRequest, HttpResponse, web};
+
+use super::{Endpoint, head, reply};
+use crate::{config::Sessions, error::Refusal, principal::Principal};
+
+/// Serves DELETE on the MCP endpoint.
+pub(super) async fn delete(request: HttpRequest, endpoint: web::Data<Endpoint>) -> HttpResponse {
+    match end(&request, &endpoint).await {
+        Ok(()) => reply::deleted(&endpoint),
+        Err(refusal) => reply::refuse(&endpoint, &refusal, None),
+    }
+}
+
+async fn end(request: &HttpRequest, endpoint: &Endpoint) -> Result<(), Refusal> {
+    head::admit(request, &endpoint.settings)?;
+    if head::is_modern(request) || endpoint.settings.sessions == Sessions::Off {
+        return Err(Refusal::HttpMethod("POST"));
+    }
+    let id = head::session_id(request)?.ok_or(Refusal::SessionRequired)?;
+    let session = endpoint.core.directory.find(id, &Principal::anonymous()).await?;
+    endpoint.core.end(&session).await
+}

@@ -1,0 +1,310 @@
+//! What flows into a stream: the log of a call, the queue of one, or what a session listens to; and what ends it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use trunkline_hub::{Delivery, Follower, Position, Topic};
+
+use super::{Endpoint, event_id::EventIds};
+use crate::{
+    drain::Drain,
+    error::Refusal,
+    outbox::Source,
+    session::{Context, Core, Listening, LiveSession, StreamPermit},
+    telemetry::Held,
+    transport::broadcast::{Broadcasts, Heard},
+};
+
+/// One thing to write to a stream.
+pub(super) enum Piece {
+    /// A message, with the id it can be resumed after.
+    Message {
+        /// The event's id.
+        id: Option<String>,
+        /// The message.
+        data: Bytes,
+    },
+    /// The stream's beginning: an id and no data.
+    Priming(String),
+    /// Where the client posts (HTTP+SSE).
+    Endpoint(Bytes),
+    /// Something was missed.
+    Gap,
+}
+
+/// What flows into a stream.
+pub(super) enum Feed {
+    /// The log of a call.
+    Call {
+        /// Reads it.
+        follower: Follower,
+        /// Writes the ids of its events.
+        ids: EventIds,
+        /// Whether the revision begins streams with an id and no data.
+        priming: bool,
+        /// Whether the last entry has been read.
+        done: bool,
+    },
+    /// The queue of a call.
+    Queue(mpsc::Receiver<Bytes>),
+    /// What a `subscriptions/listen` asked for.
+    Subscription {
+        /// Says what will be delivered; written first.
+        acknowledged: Option<Bytes>,
+        /// The broadcasts.
+        broadcasts: Box<Broadcasts>,
+        /// Counts the stream.
+        _held: Held,
+    },
+    /// Everything that is said to a client of HTTP+SSE.
+    Connection {
+        /// Where it posts; written first.
+        endpoint: Option<Bytes>,
+        /// The log of what is said to it.
+        topic: Topic,
+        /// Reads the log.
+        follower: Follower,
+        /// The broadcasts.
+        broadcasts: Box<Broadcasts>,
+        /// Ends the session with the connection.
+        connection: Connection,
+    },
+    /// What a session listens to.
+    Listener {
+        /// The broadcasts.
+        broadcasts: Box<Broadcasts>,
+        /// Writes the ids of its events, where it can be resumed.
+        ids: Option<EventIds>,
+        /// The place it begins at, to be written first.
+        begin: Option<Position>,
+    },
+}
+
+/// The connection of an HTTP+SSE client. Its session cannot be had by another one, and ends with it.
+pub(super) struct Connection {
+    core: Arc<Core>,
+    session: Arc<LiveSession>,
+}
+
+/// What ends a stream before its feed does.
+pub(super) struct Ends {
+    /// The phases of a shutdown.
+    pub(super) drain: Drain,
+    /// Whether it ends when the shutdown begins, for the client to go on elsewhere, or when it is over.
+    pub(super) early: bool,
+    /// The session, which may end, and whose life an open stream prolongs.
+    pub(super) session: Option<Session>,
+    /// Holds the session's place as listener.
+    pub(super) listening: Option<Listening>,
+    /// Counts the stream.
+    pub(super) permit: Option<StreamPermit>,
+}
+
+/// The session a stream belongs to.
+pub(super) struct Session {
+    core: Arc<Core>,
+    live: Arc<LiveSession>,
+}
+
+// === impl Feed ===
+
+impl Feed {
+    /// The feed of a call's answer.
+    pub(super) async fn of_call(
+        endpoint: &Endpoint,
+        source: Source,
+        ids: Option<EventIds>,
+        context: &Context,
+    ) -> Result<Self, Refusal> {
+        match (source, ids) {
+            (Source::Queue(queue), _) => Ok(Self::Queue(queue)),
+            (Source::Log(log), Some(ids)) => {
+                let follower = endpoint.core.services.hub.follow(&log.topic, Position::default()).await?;
+                let priming = context.caller.revision.features().priming;
+                Ok(Self::Call { follower, ids, priming, done: false })
+            }
+            (Source::Log(_), None) => Err(Refusal::BackendUnavailable("the stream's ids")),
+        }
+    }
+
+    /// The next piece; `None` at the end.
+    pub(super) async fn next(&mut self) -> Option<Piece> {
+        match self {
+            Self::Queue(queue) => queue.recv().await.map(|data| Piece::Message { id: None, data }),
+            Self::Call { follower, ids, priming, done } => {
+                if *done {
+                    return None;
+                }
+                next_of_call(follower, ids, *priming, done).await
+            }
+            Self::Subscription { acknowledged, broadcasts, .. } => {
+                if let Some(data) = acknowledged.take() {
+                    return Some(Piece::Message { id: None, data });
+                }
+                match broadcasts.next().await {
+                    Heard::Message(_, data) => Some(Piece::Message { id: None, data }),
+                    Heard::Gap => Some(Piece::Gap),
+                    Heard::SessionOver => None,
+                }
+            }
+            Self::Connection { endpoint, topic, follower, broadcasts, connection } => {
+                if let Some(endpoint) = endpoint.take() {
+                    return Some(Piece::Endpoint(endpoint));
+                }
+                tokio::select! {
+                    biased;
+                    data = next_of_connection(follower, topic, &connection.core) => {
+                        Some(Piece::Message { id: None, data: data? })
+                    }
+                    heard = broadcasts.next() => match heard {
+                        Heard::Message(_, data) => Some(Piece::Message { id: None, data }),
+                        Heard::Gap => Some(Piece::Gap),
+                        Heard::SessionOver => None,
+                    },
+                }
+            }
+            Self::Listener { broadcasts, ids, begin } => {
+                if let (Some(place), Some(ids)) = (begin.take(), &*ids) {
+                    return Some(Piece::Priming(ids.at(place)));
+                }
+                match broadcasts.next().await {
+                    Heard::Message(place, data) => {
+                        Some(Piece::Message { id: ids.as_ref().map(|ids| ids.at(place)), data })
+                    }
+                    Heard::Gap => Some(Piece::Gap),
+                    Heard::SessionOver => None,
+                }
+            }
+        }
+    }
+}
+
+async fn next_of_call(
+    follower: &mut Follower,
+    ids: &EventIds,
+    priming: bool,
+    done: &mut bool,
+) -> Option<Piece> {
+    loop {
+        match follower.next().await? {
+            Ok(Delivery::Entry(entry)) => {
+                *done = entry.last;
+                let id = ids.at(entry.position);
+                if !entry.payload.is_empty() {
+                    return Some(Piece::Message { id: Some(id), data: entry.payload });
+                }
+                if entry.last {
+                    return None;
+                }
+                if priming {
+                    return Some(Piece::Priming(id));
+                }
+            }
+            Ok(Delivery::Gap) => return Some(Piece::Gap),
+            Ok(Delivery::Gone) => return None,
+            Err(error) => {
+                // The connection ends; the client resumes after what it has, here or elsewhere.
+                tracing::warn!(%error, "a stream's log cannot be read");
+                return None;
+            }
+        }
+    }
+}
+
+/// What is said to a client of HTTP+SSE next. Its log expires when nothing is said for long, and begins again.
+async fn next_of_connection(follower: &mut Follower, topic: &Topic, core: &Core) -> Option<Bytes> {
+    loop {
+        match follower.next().await {
+            Some(Ok(Delivery::Entry(entry))) => return Some(entry.payload),
+            // This client cannot ask for what it missed: the connection ends, and it begins again.
+            Some(Ok(Delivery::Gap) | Err(_)) => return None,
+            Some(Ok(Delivery::Gone)) | None => {
+                *follower = core.services.hub.follow(topic, Position::default()).await.ok()?;
+            }
+        }
+    }
+}
+
+// === impl Connection ===
+
+impl Connection {
+    /// The connection that a session was made for.
+    pub(super) fn new(core: Arc<Core>, session: Arc<LiveSession>) -> Self {
+        Self { core, session }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let (core, session) = (self.core.clone(), self.session.clone());
+        tokio::spawn(async move {
+            if core.end(&session).await.is_err() {
+                tracing::warn!("a session whose connection closed was not deleted; it will expire");
+            }
+        });
+    }
+}
+
+// === impl Ends ===
+
+impl Ends {
+    /// What ends the stream of a call: its session's end, and the end of the grace period.
+    pub(super) fn of_call(endpoint: &Endpoint, context: &Context) -> Self {
+        Self {
+            drain: endpoint.drain.clone(),
+            early: false,
+            session: context.session.as_ref().map(|live| Session::new(endpoint, live)),
+            listening: None,
+            permit: None,
+        }
+    }
+
+    /// Waits until the stream has to end.
+    pub(super) async fn ended(&self) {
+        let never = CancellationToken::new();
+        let closed = self.session.as_ref().map_or(&never, |session| session.live.closed());
+        let replaced = self.listening.as_ref().map_or(&never, |listening| &listening.end);
+        let drained = async {
+            if self.early { self.drain.draining().await } else { self.drain.closing().await }
+        };
+        tokio::select! {
+            () = closed.cancelled() => {}
+            () = replaced.cancelled() => {}
+            () = drained => {}
+        }
+    }
+
+    /// A sign of life: an open stream keeps its session alive.
+    pub(super) async fn keep_alive(&self) {
+        if let Some(session) = &self.session {
+            session.keep_alive().await;
+        }
+    }
+
+    /// Whether the client should come back: not to a session that is over.
+    pub(super) fn may_resume(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| !session.live.closed().is_cancelled())
+    }
+}
+
+// === impl Session ===
+
+impl Session {
+    /// The session of a stream on this endpoint.
+    pub(super) fn new(endpoint: &Endpoint, live: &Arc<LiveSession>) -> Self {
+        Self { core: endpoint.core.clone(), live: live.clone() }
+    }
+
+    async fn keep_alive(&self) {
+        let principal = self.live.record().principal.clone();
+        match self.core.directory.find(self.live.id(), &principal).await {
+            Ok(_) => {}
+            Err(Refusal::SessionUnknown) => self.live.close(),
+            // The store is away: the stream stays open and catches up.
+            Err(_) => {}
+        }
+    }
+}

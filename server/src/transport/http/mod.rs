@@ -1,0 +1,125 @@
+//! HTTP: the MCP endpoint of all revisions that have one, and the two paths of 2024-11-05.
+
+mod body;
+mod delete;
+mod event_id;
+mod feed;
+mod get;
+mod head;
+mod listen;
+mod place;
+mod post;
+mod reply;
+mod sse2024;
+mod stream;
+
+use std::{sync::Arc, time::Duration};
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use trunkline_protocol::jsonrpc::Bounds;
+
+use crate::{
+    config::{Config, HostRule, OriginRule, Sessions},
+    drain::Drain,
+    error::Refusal,
+    session::Core,
+};
+
+/// One replica's endpoint as HTTP serves it. Shared by all workers.
+pub(crate) struct Endpoint {
+    /// What is behind it.
+    pub(crate) core: Arc<Core>,
+    /// The phases of a shutdown.
+    pub(crate) drain: Drain,
+    /// How it is served.
+    pub(crate) settings: Settings,
+}
+
+/// How HTTP is served.
+pub(crate) struct Settings {
+    path: String,
+    /// The path under which a proxy mounts the server, as clients see it.
+    mount: String,
+    hosts: HostRule,
+    origins: OriginRule,
+    sessions: Sessions,
+    bounds: Bounds,
+    body: usize,
+    body_time: Duration,
+    upgrade_after: Duration,
+    keep_alive: Duration,
+    max_age: Duration,
+    streams: usize,
+    listen_subscriptions: usize,
+    sse_2024: bool,
+    replica_header: bool,
+}
+
+// === impl Settings ===
+
+impl Settings {
+    /// The settings of a configuration.
+    pub(crate) fn of(config: &Config) -> Self {
+        let (server, limits) = (&config.server, &config.limits);
+        Self {
+            path: server.path.clone(),
+            mount: server.public_url.as_ref().map_or_else(String::new, |url| url.mount().to_owned()),
+            hosts: server.host_rule(),
+            origins: server.origin_rule(),
+            sessions: server.sessions,
+            bounds: Bounds { depth: limits.json_depth, batch: limits.batch },
+            body: limits.body,
+            // As long as the head may take, and a second more for each MiB of the largest body.
+            body_time: server.request_timeout
+                + Duration::from_secs((limits.body >> 20).try_into().unwrap_or(u64::MAX)),
+            upgrade_after: server.upgrade_after,
+            keep_alive: server.stream_keep_alive,
+            max_age: server.stream_max_age,
+            streams: limits.streams,
+            listen_subscriptions: limits.listen_subscriptions,
+            sse_2024: server.sse_2024,
+            replica_header: server.serve_replica_header,
+        }
+    }
+}
+
+/// Adds the endpoint's routes. Both spellings of the path are served directly: clients drop their credentials in a redirect.
+pub(crate) fn routes(endpoint: &web::Data<Endpoint>, app: &mut web::ServiceConfig) {
+    let path = endpoint.settings.path.trim_end_matches('/');
+    let spellings = if path.is_empty() { vec!["/".to_owned()] } else { vec![path.to_owned(), format!("{path}/")] };
+    for spelling in spellings {
+        app.service(
+            web::resource(spelling)
+                .route(web::post().to(post::post))
+                .route(web::get().to(get::get))
+                .route(web::delete().to(delete::delete))
+                .default_service(web::to(other_method)),
+        );
+    }
+    if endpoint.settings.sse_2024 {
+        app.service(web::resource("/sse").route(web::get().to(sse2024::open)).default_service(web::to(only_get)));
+        app.service(
+            web::resource("/messages").route(web::post().to(sse2024::post)).default_service(web::to(only_post)),
+        );
+    }
+}
+
+async fn other_method(request: HttpRequest, endpoint: web::Data<Endpoint>) -> HttpResponse {
+    method_not_allowed(&request, &endpoint, "GET, POST, DELETE")
+}
+
+async fn only_get(request: HttpRequest, endpoint: web::Data<Endpoint>) -> HttpResponse {
+    method_not_allowed(&request, &endpoint, "GET")
+}
+
+async fn only_post(request: HttpRequest, endpoint: web::Data<Endpoint>) -> HttpResponse {
+    method_not_allowed(&request, &endpoint, "POST")
+}
+
+fn method_not_allowed(request: &HttpRequest, endpoint: &Endpoint, allowed: &'static str) -> HttpResponse {
+    let refusal = match head::admit(request, &endpoint.settings) {
+        Ok(()) => Refusal::HttpMethod(allowed),
+        Err(refusal) => refusal,
+    };
+    reply::refuse(endpoint, &refusal, None)
+}

@@ -1,0 +1,326 @@
+//! POST: messages of the client, and the answers to its requests.
+
+use std::sync::Arc;
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use bytes::Bytes;
+use tokio_util::sync::CancellationToken;
+use trunkline_protocol::{
+    Method, RequestId, Revision, RpcError,
+    header::Acceptable,
+    jsonrpc::{Body, Malformed, Message, Notification, Request, Response, parse},
+    params::Params,
+    revision::{Claim, Era, settle},
+};
+
+use super::{
+    Endpoint, body,
+    feed::{Ends, Feed},
+    head, listen,
+    place::Place,
+    reply,
+    stream::sse,
+};
+use crate::{
+    config::Sessions,
+    error::Refusal,
+    outbox::{Outbox, Output},
+    principal::Principal,
+    record::Greeting,
+    session::{Context, Incoming, refused, serve},
+    transport::context,
+};
+
+/// A request that is refused, with the id to answer where one was read.
+pub(super) struct Rejected {
+    refusal: Refusal,
+    id: Option<RequestId>,
+}
+
+/// Serves POST on the MCP endpoint.
+pub(super) async fn post(
+    request: HttpRequest,
+    payload: web::Payload,
+    endpoint: web::Data<Endpoint>,
+) -> HttpResponse {
+    match take(&request, payload, &endpoint).await {
+        Ok(response) => response,
+        Err(Rejected { refusal, id }) => reply::refuse(&endpoint, &refusal, id.as_ref()),
+    }
+}
+
+async fn take(
+    request: &HttpRequest,
+    payload: web::Payload,
+    endpoint: &web::Data<Endpoint>,
+) -> Result<HttpResponse, Rejected> {
+    head::admit(request, &endpoint.settings)?;
+    head::check_content_type(request)?;
+    let accept = head::acceptable(request);
+    if !accept.json && !accept.sse {
+        return Err(Refusal::NotAcceptable("application/json or text/event-stream").into());
+    }
+    let body = body::read(request, payload, &endpoint.settings).await?;
+    let exchange = Post { request, endpoint, accept, body: &body };
+    match parse(&body, endpoint.settings.bounds)? {
+        Body::Single(Message::Request(message)) => {
+            let answered = exchange.request(&message).await;
+            answered.map_err(|refusal| Rejected { refusal, id: Some(message.id) })
+        }
+        Body::Single(Message::Notification(notification)) => {
+            exchange.notification(&notification).await.map_err(Rejected::from)
+        }
+        Body::Single(Message::Response(response)) => exchange.response(response).await.map_err(Rejected::from),
+        Body::Batch(messages) => exchange.batch(messages).await.map_err(Rejected::from),
+    }
+}
+
+/// One POST whose body has been read.
+struct Post<'a> {
+    request: &'a HttpRequest,
+    endpoint: &'a web::Data<Endpoint>,
+    accept: Acceptable,
+    body: &'a Bytes,
+}
+
+// === impl Post ===
+
+impl Post<'_> {
+    /// A request: settled, authenticated, put in its session, served.
+    async fn request(&self, request: &Request<'_>) -> Result<HttpResponse, Refusal> {
+        let params = Params::read(request.params).map_err(Refusal::InvalidParams)?;
+        let method = Method::from_name(&request.method);
+        let version = head::protocol_version(self.request);
+        let claim = settle(version, params.meta.as_ref(), method, true).map_err(Refusal::Revision)?;
+        let principal = Principal::anonymous();
+        let incoming = Incoming { request, method, params: &params, body: self.body };
+        match claim {
+            Claim::Modern(revision) => self.modern(revision, principal, &incoming).await,
+            Claim::Legacy(_) if method == Some(Method::Initialize) => {
+                self.initialize(&principal, request).await
+            }
+            Claim::Legacy(header) => {
+                let context = self.legacy(&principal, header).await?;
+                self.answer(&context, &incoming).await
+            }
+        }
+    }
+
+    /// A request that describes itself.
+    async fn modern(
+        &self,
+        revision: Revision,
+        principal: Principal,
+        incoming: &Incoming<'_>,
+    ) -> Result<HttpResponse, Refusal> {
+        let Incoming { request, method, params, .. } = incoming;
+        head::check_mirrored(self.request, &request.method, *method, params)?;
+        if *method == Some(Method::ToolsCall) {
+            head::check_params(self.request, &self.endpoint.core.registry.catalog(), params)?;
+        }
+        let context = context::modern_context(revision, principal, params, self.body);
+        if *method == Some(Method::SubscriptionsListen) {
+            return listen::open(self.endpoint, self.accept, &context, incoming).await;
+        }
+        self.answer(&context, incoming).await
+    }
+
+    /// Serves a request, and sends what its outbox says.
+    async fn answer(&self, context: &Context, incoming: &Incoming<'_>) -> Result<HttpResponse, Refusal> {
+        let place = Place::of(self.endpoint, context, self.accept);
+        let outbox = Arc::new(Outbox::new(place.carrier.clone(), 1));
+        let cancel = CancellationToken::new();
+        // In the modern era a closed stream is a cancellation; before, a broken connection says nothing.
+        let modern = context.caller.revision.era() == Era::Modern;
+        let guard = modern.then(|| cancel.clone().drop_guard());
+        serve(&self.endpoint.core, context, incoming, &outbox, &cancel).await?;
+        let output = self.output(&outbox).await;
+        let Output::Stream(source) = output else {
+            let Output::Plain(replies) = output else { return Ok(reply::accepted(self.endpoint)) };
+            if let Some(guard) = guard {
+                guard.disarm();
+            }
+            return Ok(reply::plain(self.endpoint, self.accept, replies, false, None));
+        };
+        let feed = Feed::of_call(self.endpoint, source, place.ids.clone(), context).await?;
+        Ok(sse(self.endpoint, feed, Ends::of_call(self.endpoint, context), guard))
+    }
+
+    /// What to send: the answer if it is there soon, or else a stream.
+    async fn output(&self, outbox: &Outbox) -> Output {
+        if let Some(output) = outbox.take() {
+            return output;
+        }
+        if !self.accept.sse {
+            return outbox.output().await;
+        }
+        tokio::select! {
+            biased;
+            output = outbox.output() => output,
+            () = tokio::time::sleep(self.endpoint.settings.upgrade_after) => {
+                // Answered at this very moment: the answer is taken.
+                if let Err(error) = outbox.open().await {
+                    tracing::debug!(%error, "the answer did not become a stream");
+                }
+                outbox.output().await
+            }
+        }
+    }
+
+    /// The session that a message of the older revisions belongs to.
+    async fn legacy(&self, principal: &Principal, header: Option<Revision>) -> Result<Context, Refusal> {
+        if self.endpoint.settings.sessions == Sessions::Off {
+            return Ok(context::sessionless_context(header.unwrap_or(Revision::UNSTATED), principal));
+        }
+        let id = head::session_id(self.request)?.ok_or(Refusal::SessionRequired)?;
+        let session = self.endpoint.core.directory.find(id, principal).await?;
+        Ok(context::session_context(session))
+    }
+
+    async fn initialize(&self, principal: &Principal, request: &Request<'_>) -> Result<HttpResponse, Refusal> {
+        if self.endpoint.drain.is_draining() {
+            return Err(Refusal::Draining);
+        }
+        let core = &self.endpoint.core;
+        if let Some(id) = head::session_id(self.request).ok().flatten() {
+            match core.directory.find(id, principal).await {
+                Ok(_) => return Err(Refusal::SessionLive),
+                Err(Refusal::SessionUnknown) => {}
+                Err(refusal) => return Err(refusal),
+            }
+        }
+        let greeting = Greeting::read(request.params).map_err(Refusal::InvalidParams)?;
+        let revision = Revision::negotiate(&greeting.version);
+        let session = match self.endpoint.settings.sessions {
+            Sessions::On => Some(core.directory.create(principal, revision, &greeting).await?),
+            Sessions::Off => None,
+        };
+        let answer = context::greet(core, revision, &request.id);
+        Ok(reply::plain(self.endpoint, self.accept, vec![answer], false, session.as_ref()))
+    }
+
+    async fn notification(
+        &self,
+        notification: &Notification<'_>,
+    ) -> Result<HttpResponse, Refusal> {
+        let params = Params::read(notification.params).unwrap_or_default();
+        let method = Method::from_name(&notification.method);
+        let version = head::protocol_version(self.request);
+        match settle(version, params.meta.as_ref(), method, true).map_err(Refusal::Revision)? {
+            // Over HTTP this era has no notification of the client with a meaning.
+            Claim::Modern(_) => {}
+            Claim::Legacy(header) => {
+                let context = self.legacy(&Principal::anonymous(), header).await?;
+                context::notified(&self.endpoint.core, &context, method, notification.params).await?;
+            }
+        }
+        Ok(reply::accepted(self.endpoint))
+    }
+
+    async fn response(
+        &self,
+        response: Response<'_>,
+    ) -> Result<HttpResponse, Refusal> {
+        if head::is_modern(self.request) {
+            let error = RpcError::invalid_request("this revision has no responses of clients");
+            return Err(Refusal::Malformed(error));
+        }
+        let context = self.legacy(&Principal::anonymous(), None).await?;
+        if let Some(session) = &context.session {
+            self.endpoint.core.answer(session, response).await?;
+        }
+        Ok(reply::accepted(self.endpoint))
+    }
+
+    /// A batch: answered together, or on one stream (2025-03-26 *Sending Messages to the Server*).
+    async fn batch(&self, messages: Vec<Result<Message<'_>, Malformed>>) -> Result<HttpResponse, Refusal> {
+        let header = head::protocol_version(self.request);
+        let stated = header.map(|name| Revision::from_name(name).ok_or(Refusal::BatchNotServed)).transpose()?;
+        if stated.is_some_and(|revision| !revision.features().batch) {
+            return Err(Refusal::BatchNotServed);
+        }
+        let context = self.legacy(&Principal::anonymous(), stated).await?;
+        if !context.caller.revision.features().batch {
+            return Err(Refusal::BatchNotServed);
+        }
+        let answers = messages
+            .iter()
+            .filter(|message| matches!(message, Err(_) | Ok(Message::Request(_))))
+            .count();
+        let place = Place::of(self.endpoint, &context, self.accept);
+        let outbox = Arc::new(Outbox::new(place.carrier.clone(), answers));
+        for message in messages {
+            self.member(&context, &outbox, message).await?;
+        }
+        if answers == 0 {
+            return Ok(reply::accepted(self.endpoint));
+        }
+        match self.output(&outbox).await {
+            Output::Plain(replies) => Ok(reply::plain(self.endpoint, self.accept, replies, true, None)),
+            Output::Stream(source) => {
+                let feed = Feed::of_call(self.endpoint, source, place.ids, &context).await?;
+                Ok(sse(self.endpoint, feed, Ends::of_call(self.endpoint, &context), None))
+            }
+        }
+    }
+
+    /// One message of a batch. A refused request is answered in its place; the others go on.
+    async fn member(
+        &self,
+        context: &Context,
+        outbox: &Arc<Outbox>,
+        message: Result<Message<'_>, Malformed>,
+    ) -> Result<(), Refusal> {
+        let core = &self.endpoint.core;
+        let (id, refusal) = match message {
+            Ok(Message::Request(request)) => {
+                match self.member_request(context, outbox, &request).await {
+                    Ok(()) => return Ok(()),
+                    Err(refusal) => (Some(request.id), refusal),
+                }
+            }
+            Ok(Message::Notification(note)) => {
+                return context::notified(core, context, Method::from_name(&note.method), note.params).await;
+            }
+            Ok(Message::Response(response)) => {
+                return match &context.session {
+                    Some(session) => core.answer(session, response).await,
+                    None => Ok(()),
+                };
+            }
+            Err(malformed) => (malformed.id, Refusal::Malformed(malformed.error)),
+        };
+        let answer = refusal.answer();
+        let answered = outbox.respond(refused(id.as_ref(), &answer.error, answer.status)).await;
+        answered.map_err(|_| Refusal::BackendUnavailable("the hub"))
+    }
+
+    async fn member_request(
+        &self,
+        context: &Context,
+        outbox: &Arc<Outbox>,
+        request: &Request<'_>,
+    ) -> Result<(), Refusal> {
+        let params = Params::read(request.params).map_err(Refusal::InvalidParams)?;
+        let method = Method::from_name(&request.method);
+        if method == Some(Method::Initialize) {
+            return Err(Refusal::InvalidParams("`initialize` must not be part of a batch".into()));
+        }
+        let incoming = Incoming { request, method, params: &params, body: self.body };
+        serve(&self.endpoint.core, context, &incoming, outbox, &CancellationToken::new()).await
+    }
+}
+
+// === impl Rejected ===
+
+impl From<Refusal> for Rejected {
+    fn from(refusal: Refusal) -> Self {
+        Self { refusal, id: None }
+    }
+}
+
+impl From<Malformed> for Rejected {
+    fn from(malformed: Malformed) -> Self {
+        Self { refusal: Refusal::Malformed(malformed.error), id: malformed.id }
+    }
+}

@@ -1,0 +1,181 @@
+//! HTTP+SSE (2024-11-05): one stream that carries everything the server says, and a path for what the client says. The two
+//! may be on different replicas.
+
+use std::sync::Arc;
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use bytes::Bytes;
+use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
+use trunkline_hub::{Position, Topic};
+use trunkline_protocol::{
+    Method, Revision, RpcError,
+    jsonrpc::{Body, Message, Request, parse},
+    params::Params,
+};
+
+use super::{
+    Endpoint, body,
+    feed::{Connection, Ends, Feed, Session},
+    get::permit,
+    head, reply,
+    stream::sse,
+};
+use crate::{
+    config::Sessions,
+    error::Refusal,
+    outbox::{Carrier, LogCarrier, Outbox, Shared},
+    principal::Principal,
+    record::Greeting,
+    session::{Incoming, LiveSession, refused, serve},
+    transport::{
+        broadcast::{Broadcasts, Wanted},
+        context,
+    },
+};
+
+/// Opens the stream, and tells the client where to post.
+pub(super) async fn open(request: HttpRequest, endpoint: web::Data<Endpoint>) -> HttpResponse {
+    match stream(&request, &endpoint).await {
+        Ok(response) => response,
+        Err(refusal) => reply::refuse(&endpoint, &refusal, None),
+    }
+}
+
+/// Takes a message; what it is answered with goes to the stream.
+pub(super) async fn post(
+    request: HttpRequest,
+    payload: web::Payload,
+    endpoint: web::Data<Endpoint>,
+) -> HttpResponse {
+    match take(&request, payload, &endpoint).await {
+        Ok(()) => reply::accepted(&endpoint),
+        Err(refusal) => reply::refuse(&endpoint, &refusal, None),
+    }
+}
+
+/// The log of everything that is said to a client of this transport.
+fn topic(session: &str) -> Topic {
+    Topic(format!("{session}/sse").into())
+}
+
+async fn stream(request: &HttpRequest, endpoint: &web::Data<Endpoint>) -> Result<HttpResponse, Refusal> {
+    head::admit(request, &endpoint.settings)?;
+    if endpoint.settings.sessions == Sessions::Off {
+        return Err(Refusal::HttpMethod("POST"));
+    }
+    if !head::acceptable(request).sse {
+        return Err(Refusal::NotAcceptable("text/event-stream"));
+    }
+    if endpoint.drain.is_draining() {
+        return Err(Refusal::Draining);
+    }
+    let core = &endpoint.core;
+    let principal = Principal::anonymous();
+    let id = core.directory.create_unopened(&principal).await?;
+    let session = core.directory.find(id.as_str(), &principal).await?;
+    let connection = Connection::new(core.clone(), session.clone());
+    let permit = permit(endpoint, &session)?;
+    let follower = core.services.hub.follow(&topic(session.id()), Position::default()).await?;
+    let wanted = Wanted::Session(session.clone());
+    let broadcasts = Broadcasts::after(core.clone(), Revision::V2024_11_05, wanted, None).await?;
+    let feed = Feed::Connection {
+        endpoint: Some(format!("{}/messages?sessionId={}", endpoint.settings.mount, id.as_str()).into()),
+        topic: topic(session.id()),
+        follower,
+        broadcasts: Box::new(broadcasts),
+        connection,
+    };
+    let ends = Ends {
+        drain: endpoint.drain.clone(),
+        // This client cannot come back to its session: it stays as long as there is time.
+        early: false,
+        session: Some(Session::new(endpoint, &session)),
+        listening: None,
+        permit: Some(permit),
+    };
+    Ok(sse(endpoint, feed, ends, None))
+}
+
+async fn take(
+    request: &HttpRequest,
+    payload: web::Payload,
+    endpoint: &web::Data<Endpoint>,
+) -> Result<(), Refusal> {
+    #[derive(Deserialize)]
+    struct Query {
+        #[serde(rename = "sessionId")]
+        session_id: String,
+    }
+    head::admit(request, &endpoint.settings)?;
+    head::check_content_type(request)?;
+    let query = web::Query::<Query>::from_query(request.query_string())
+        .map_err(|_| Refusal::SessionRequired)?;
+    let session = endpoint.core.directory.find(&query.session_id, &Principal::anonymous()).await?;
+    let body = body::read(request, payload, &endpoint.settings).await?;
+    let posted = Posted { endpoint, session, body: &body };
+    match parse(&body, endpoint.settings.bounds)? {
+        Body::Single(Message::Request(request)) => posted.request(&request).await,
+        Body::Single(Message::Notification(note)) => {
+            let context = context::session_context(posted.session);
+            let method = Method::from_name(&note.method);
+            context::notified(&endpoint.core, &context, method, note.params).await
+        }
+        Body::Single(Message::Response(response)) => endpoint.core.answer(&posted.session, response).await,
+        Body::Batch(_) => Err(Refusal::BatchNotServed),
+    }
+}
+
+/// One POST whose body has been read.
+struct Posted<'a> {
+    endpoint: &'a web::Data<Endpoint>,
+    session: Arc<LiveSession>,
+    body: &'a Bytes,
+}
+
+// === impl Posted ===
+
+impl Posted<'_> {
+    async fn request(&self, request: &Request<'_>) -> Result<(), Refusal> {
+        let services = &self.endpoint.core.services;
+        let log = LogCarrier {
+            hub: services.hub.clone(),
+            topic: topic(self.session.id()),
+            retention: services.retention(),
+        };
+        let outbox = Arc::new(Outbox::new(Carrier::Shared(Shared::Log(log)), 1));
+        // Once the session is known, every request is answered where its client reads: on the stream.
+        let Err(refusal) = self.serve(request, &outbox).await else { return Ok(()) };
+        let answer = refusal.answer();
+        let answered = outbox.respond(refused(Some(&request.id), &answer.error, answer.status)).await;
+        answered.map_err(|_| Refusal::BackendUnavailable("the hub"))
+    }
+
+    async fn serve(&self, request: &Request<'_>, outbox: &Arc<Outbox>) -> Result<(), Refusal> {
+        let core = &self.endpoint.core;
+        let method = Method::from_name(&request.method);
+        if method == Some(Method::Initialize) {
+            return self.initialize(request, outbox).await;
+        }
+        if !self.session.record().open {
+            let error = RpcError::invalid_request("the session is not initialized; send `initialize` first");
+            return Err(Refusal::Malformed(error));
+        }
+        let params = Params::read(request.params).map_err(Refusal::InvalidParams)?;
+        let incoming = Incoming { request, method, params: &params, body: self.body };
+        let context = context::session_context(self.session.clone());
+        serve(core, &context, &incoming, outbox, &CancellationToken::new()).await
+    }
+
+    async fn initialize(&self, request: &Request<'_>, outbox: &Outbox) -> Result<(), Refusal> {
+        let core = &self.endpoint.core;
+        if self.session.record().open {
+            return Err(Refusal::SessionLive);
+        }
+        let greeting = Greeting::read(request.params).map_err(Refusal::InvalidParams)?;
+        let revision = Revision::negotiate(&greeting.version);
+        core.directory.open(&self.session, revision, &greeting).await?;
+        let greeted = outbox.respond(context::greet(core, revision, &request.id)).await;
+        greeted.map_err(|_| Refusal::BackendUnavailable("the hub"))
+    }
+}
