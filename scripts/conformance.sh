@@ -4,7 +4,7 @@
 #   scripts/conformance.sh [URL | BINARY]
 #
 #   URL     of an MCP endpoint that is running
-#   BINARY  a program that serves the fixture at /mcp when started as `BINARY --bind 127.0.0.1:PORT`
+#   BINARY  a program that serves the fixture at /mcp when started as `BINARY serve --bind A --admin-bind B`
 #           (default: the workspace's `everything`, built first)
 #
 # Every scenario of each revision must pass, the ones that the suite runs and does not score (tasks, pending) too, but
@@ -42,7 +42,8 @@ http://* | https://*) URL=$1 ;;
     if [ $# -eq 1 ]; then BINARY=$1; else build_binary everything; fi
     [ -x "$BINARY" ] || die "not a program: $BINARY"
     PORT=$(free_port)
-    start_server "$PORT" "$OUT/server.log" "$BINARY" --bind "127.0.0.1:$PORT"
+    start_server "$PORT" "$OUT/server.log" \
+        "$BINARY" serve --bind "127.0.0.1:$PORT" --admin-bind "127.0.0.1:$(free_port)"
     URL=http://127.0.0.1:$PORT/mcp
     ;;
 esac

@@ -51,7 +51,8 @@ mod tests {
     #[test]
     fn the_logo_is_a_whole_picture() {
         let bytes = STANDARD.decode(LOGO).unwrap();
-        assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"));
+        // The signature of the format, then the length and type of the first chunk.
+        assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"));
         // The length and type of the last chunk, and the check sum that every PNG ends with.
         assert!(bytes.ends_with(b"\0\0\0\0IEND\xae\x42\x60\x82"));
     }

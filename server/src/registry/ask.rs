@@ -105,7 +105,7 @@ pub(crate) fn covers(has: &ClientCapabilities, needs: &ClientCapabilities) -> bo
     ];
     let mut extensions = needs.extensions.iter().flat_map(|named| named.keys());
     ABILITIES.iter().all(|able| able(has) || !able(needs))
-        || extensions.all(|name| has.supports_extension(name))
+        && extensions.all(|name| has.supports_extension(name))
 }
 
 /// The error that tells a client of the modern era what it lacks.

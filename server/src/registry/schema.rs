@@ -92,9 +92,11 @@ pub(crate) fn value_of<T: JsonSchema>() -> Value {
     let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
     let mut value = schema.to_value();
     if let Value::Object(members) = &mut value {
-        // Says nothing: 2020-12 is the protocol's default, and the type's name is no title for a person.
-        members.remove("$schema");
-        members.remove("title");
+        // They say nothing to a client: 2020-12 is the protocol's default, and what a type is called and documented as is for
+        // readers of the source. The tool has a description of its own.
+        for name in ["$schema", "title", "description"] {
+            members.remove(name);
+        }
         if members.get("type").is_some_and(|kind| kind == "object") {
             members.entry("properties").or_insert_with(|| Value::Object(Map::new()));
         }

@@ -1,8 +1,9 @@
 //! Questions as requests on the call's own stream (up to 2025-11-25). The answer comes in a request of its own, to any replica.
 
-use std::time::Duration;
+use std::future::pending;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use trunkline_protocol::{RequestId, lifecycle::AskRefused, model::InputRequest, revision::Related};
 
@@ -41,37 +42,48 @@ impl Asker for LiveSession {
         _key: &'a str,
         question: &'a InputRequest,
     ) -> Answering<'a> {
-        Box::pin(async move {
-            if !outbox.can_stream() {
-                return Err(AskError::NoWay);
-            }
-            let id = question_id(&self.services().replica);
-            let mut frame = Vec::with_capacity(256);
-            self.record()
-                .revision
-                .write_question(&mut frame, &id, question, Related::default())
-                .map_err(|error| AskError::Malformed(error.to_string()))?;
-            let (reply, answer) = oneshot::channel();
-            let waiting = self.wait(id, call, reply)?;
-            outbox.send(frame.into()).await.map_err(|_| AskError::Closed)?;
-            let limit: Duration = self.services().limits.question_time;
-            let answered = tokio::time::timeout(limit, answer).await;
-            match answered {
-                Ok(Ok(Ok(answer))) => Ok(answer),
-                Ok(Ok(Err(error))) => Err(AskError::Refused(error)),
-                Ok(Err(_)) => Err(AskError::Closed),
-                Err(_) => {
-                    self.take_back(&waiting.question, outbox).await;
-                    Err(AskError::TimedOut)
-                }
-            }
-        })
+        Box::pin(self.ask_on(call, outbox, question, Related::default(), pending()))
     }
 }
 
 // === impl LiveSession ===
 
 impl LiveSession {
+    /// Asks on the stream of a call, and waits for the answer, or until `over`: then nobody wants it any more.
+    pub(super) async fn ask_on(
+        &self,
+        call: &RequestId,
+        outbox: &Outbox,
+        question: &InputRequest,
+        related: Related<'_>,
+        over: impl Future<Output = ()>,
+    ) -> Result<Box<RawValue>, AskError> {
+        if !outbox.can_stream() {
+            return Err(AskError::NoWay);
+        }
+        let id = question_id(&self.services().replica);
+        let mut frame = Vec::with_capacity(256);
+        self.record()
+            .revision
+            .write_question(&mut frame, &id, question, related)
+            .map_err(|error| AskError::Malformed(error.to_string()))?;
+        let (reply, answer) = oneshot::channel();
+        let waiting = self.wait(id, call, reply)?;
+        outbox.send(frame.into()).await.map_err(|_| AskError::Closed)?;
+        let unanswered = tokio::select! {
+            biased;
+            answered = answer => return match answered {
+                Ok(Ok(answer)) => Ok(answer),
+                Ok(Err(error)) => Err(AskError::Refused(error)),
+                Err(_) => Err(AskError::Closed),
+            },
+            () = over => AskError::Cancelled,
+            () = tokio::time::sleep(self.services().limits.question_time) => AskError::TimedOut,
+        };
+        self.take_back(&waiting.question, outbox).await;
+        Err(unanswered)
+    }
+
     fn wait(
         &self,
         question: RequestId,
@@ -95,7 +107,7 @@ impl LiveSession {
     /// Tells the client that nobody waits for its answer any more.
     async fn take_back(&self, question: &RequestId, outbox: &Outbox) {
         let mut frame = Vec::new();
-        self.record().revision.write_cancelled(&mut frame, question, Some("not answered in time"));
+        self.record().revision.write_cancelled(&mut frame, question, Some("nobody waits for the answer"));
         if let Err(error) = outbox.send(frame.into()).await {
             tracing::debug!(%error, "a question was not taken back");
         }

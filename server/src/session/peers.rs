@@ -49,6 +49,11 @@ pub(crate) enum Signal {
         /// The session.
         session: Box<str>,
     },
+    /// A task has changed in the store.
+    Task {
+        /// The task.
+        task: Box<str>,
+    },
 }
 
 /// The channel that one replica listens to.
@@ -100,6 +105,7 @@ async fn take(core: &Arc<Core>, signal: Signal) {
             }
         }
         Signal::Ended { session } => core.directory.close(&session),
+        Signal::Task { task } => core.tasks.changed(&task),
     }
 }
 

@@ -10,8 +10,11 @@ use trunkline_protocol::{
 use super::record::End;
 use crate::{registry::Outcome, session::encode::too_large};
 
-/// Characters of a tool's failure that its task's status message repeats.
+/// Characters of a failure that its task's status message repeats.
 const MESSAGE_CHARS: usize = 200;
+
+/// Bytes that an answer has around its payload when it is fetched: the task's other members and the envelope.
+const AROUND: usize = 4096;
 
 /// How a task ends, and the payload that a record of its own holds.
 pub(super) struct Ending {
@@ -24,9 +27,13 @@ pub(super) struct Ending {
 // === impl Ending ===
 
 impl Ending {
-    /// The end of a task whose call came to `outcome`. `most` bounds the payload in bytes.
+    /// The end of a task whose call came to `outcome`. `most` bounds the answer that brings it, in bytes.
     pub(super) fn of(revision: Revision, id: &str, outcome: &Outcome, most: usize) -> Self {
+        let most = most - AROUND.min(most / 2);
         match outcome {
+            Outcome::Error(error) if error.data.as_ref().is_some_and(|data| data.get().len() > most) => {
+                Self::failed(&RpcError::new(error.code, error.message.as_str()))
+            }
             Outcome::Tool(result) => Self::completed(revision, id, result, most),
             Outcome::Cancelled => Self { end: End::cancelled(), payload: None },
             Outcome::Error(error) => Self::failed(error),
@@ -37,7 +44,7 @@ impl Ending {
 
     /// The end of a task that went wrong outside of its tool.
     pub(super) fn failed(error: &RpcError) -> Self {
-        let message = Some(error.message.clone());
+        let message = Some(shortened(&error.message));
         let end = End { status: TaskStatus::Failed, message, is_error: false, payload: None };
         Self { end, payload: serde_json::to_vec(error).ok().map(Bytes::from) }
     }
@@ -54,10 +61,14 @@ impl Ending {
     fn completed_with(result: &CallToolResult, payload: Bytes) -> Self {
         let is_error = result.is_error.unwrap_or_default();
         let said = result.content.iter().find_map(|block| block.as_text()).filter(|_| is_error);
-        let message = said.map(|text| text.chars().take(MESSAGE_CHARS).collect());
+        let message = said.map(shortened);
         let end = End { status: TaskStatus::Completed, message, is_error, payload: None };
         Self { end, payload: Some(payload) }
     }
+}
+
+fn shortened(message: &str) -> String {
+    message.chars().take(MESSAGE_CHARS).collect()
 }
 
 /// The answer the way it is fetched: as the result of `tasks/result`, or as a member of a task.

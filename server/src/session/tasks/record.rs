@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::RawValue};
 use trunkline_protocol::{
-    Revision,
+    Revision, RpcError,
     model::{InputRequest, OrderedMap, Task, TaskDetail, TaskStatus},
 };
 use trunkline_store::Record;
@@ -97,6 +97,15 @@ struct Given {
     key: String,
     /// The record that holds it.
     blob: String,
+}
+
+/// What a client said to a question, as it is stored until the handler has it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Said {
+    /// An answer.
+    Answer(Box<RawValue>),
+    /// An error.
+    Refused(RpcError),
 }
 
 /// How a task ends.

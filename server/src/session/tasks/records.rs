@@ -7,7 +7,10 @@ use bytes::{Bytes, BytesMut};
 use tokio::time::Instant;
 use trunkline_store::{Key, Kind, Operation, Record, Retry, SessionStore, StoreError};
 
-use super::record::{STATE, State, TaskRecord};
+use super::{
+    ending::Ending,
+    record::{STATE, Said, State, TaskRecord},
+};
 
 /// Bytes of a large value in one field: below the store's bound on a value, which is 64 KiB.
 const PART: usize = 60 * 1024;
@@ -63,6 +66,57 @@ pub(super) async fn change(
     }
     let source = "the record changed each time".into();
     Err(StoreError::Unavailable { operation: Operation::Change, source })
+}
+
+/// Ends a task, unless it has ended before.
+///
+/// # Errors
+/// The store's; [`StoreError::TooLarge`] if it cannot hold the payload.
+pub(super) async fn end(
+    store: &dyn SessionStore,
+    id: &str,
+    ttl: Duration,
+    ending: &Ending,
+) -> Result<Changed, StoreError> {
+    let mut end = ending.end.clone();
+    if let Some(payload) = &ending.payload {
+        end.payload = Some(put_blob(store, id, payload, ttl).await?);
+    }
+    let changed = change(store, id, |state| state.end(end.clone())).await;
+    if !matches!(changed, Ok(Changed::Yes(_)))
+        && let Some(payload) = &end.payload
+    {
+        drop_blob(store, id, payload).await;
+    }
+    changed
+}
+
+/// Hands over what a client said to some questions. Questions that nobody asks any more, or that were answered before, are let
+/// be. Whether anything was taken.
+pub(super) async fn give(
+    store: &dyn SessionStore,
+    id: &str,
+    ttl: Duration,
+    said: &[(String, Said)],
+) -> Result<bool, StoreError> {
+    let mut given = Vec::with_capacity(said.len());
+    for (key, said) in said {
+        let json = serde_json::to_vec(said).map(Bytes::from).unwrap_or_default();
+        given.push((key, put_blob(store, id, &json, ttl).await?));
+    }
+    let mut taken = Vec::new();
+    let changed = change(store, id, |state| {
+        taken = given.iter().map(|(key, blob)| state.answer(key, blob)).collect();
+        taken.contains(&true)
+    })
+    .await?;
+    let changed = matches!(changed, Changed::Yes(_));
+    for (at, (_, blob)) in given.iter().enumerate() {
+        if !changed || taken.get(at) != Some(&true) {
+            drop_blob(store, id, blob).await;
+        }
+    }
+    Ok(changed)
 }
 
 /// Keeps a large value under a new name, which is returned. It expires by itself.

@@ -126,14 +126,13 @@ pub(super) fn check_params(
         None => serde_json::Value::Null,
     };
     for annotation in &tool.headers {
-        let name = format!("mcp-param-{}", annotation.header.to_ascii_lowercase());
-        let mut values = request.headers().get_all(name);
+        let mut values = request.headers().get_all(&*annotation.header);
         let (value, repeated) = (values.next(), values.next().is_some());
         if repeated {
-            return Err(Refusal::HeaderMismatch(format!("the header Mcp-Param-{} is repeated", annotation.header)));
+            return Err(Refusal::HeaderMismatch(format!("the header {} is repeated", annotation.header)));
         }
         check_param(value.map(|value| value.as_bytes()), annotation.value(&arguments)).map_err(|error| {
-            Refusal::HeaderMismatch(format!("the header Mcp-Param-{}: {error}", annotation.header))
+            Refusal::HeaderMismatch(format!("the header {}: {error}", annotation.header))
         })?;
     }
     Ok(())
