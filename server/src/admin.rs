@@ -11,11 +11,11 @@ struct Admin {
     drain: Drain,
 }
 
-/// Serves `/livez`, `/readyz` and `/metrics`.
+/// Serves `/livez`, `/readyz` and `/metrics`, and says where.
 ///
 /// # Errors
 /// That the address cannot be bound.
-pub(crate) fn serve(bind: SocketAddr, metrics: Arc<Metrics>, drain: Drain) -> io::Result<Server> {
+pub(crate) fn serve(bind: SocketAddr, metrics: Arc<Metrics>, drain: Drain) -> io::Result<(Server, SocketAddr)> {
     let admin = web::Data::new(Admin { metrics, drain });
     let server = HttpServer::new(move || {
         App::new()
@@ -28,10 +28,9 @@ pub(crate) fn serve(bind: SocketAddr, metrics: Arc<Metrics>, drain: Drain) -> io
     .disable_signals()
     .shutdown_timeout(1)
     .bind(bind)?;
-    for address in server.addrs() {
-        tracing::info!(%address, "health and metrics");
-    }
-    Ok(server.run())
+    let address = server.addrs().first().copied().unwrap_or(bind);
+    tracing::info!(%address, "health and metrics");
+    Ok((server.run(), address))
 }
 
 /// Alive: the process answers. Nothing else is asked, so that no backend's absence restarts it.

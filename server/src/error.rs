@@ -30,11 +30,6 @@ pub(crate) enum Refusal {
     SessionUnknown,
     /// `initialize` within a live session.
     SessionLive,
-    /// The revision of the header is not the session's.
-    RevisionChanged {
-        /// The session's revision.
-        session: &'static str,
-    },
     /// The revision could not be settled.
     Revision(Dispute),
     /// A header that mirrors the body disagrees with it.
@@ -104,9 +99,6 @@ impl Refusal {
             }
             Self::SessionLive => {
                 (400, invalid("the session is already initialized; leave Mcp-Session-Id out".into()))
-            }
-            Self::RevisionChanged { session } => {
-                (400, invalid(format!("the header MCP-Protocol-Version must be {session}, as negotiated")))
             }
             Self::Revision(dispute) => (400, dispute.to_rpc()),
             Self::HeaderMismatch(reason) => (400, RpcError::new(code::HEADER_MISMATCH, reason)),

@@ -18,7 +18,7 @@ mod transport;
 pub use trunkline_protocol as protocol;
 pub use trunkline_protocol::model;
 
-pub use app::{Server, StartError};
+pub use app::{Running, Server, StartError};
 pub use principal::Principal;
 pub use registry::{
     AskError, CatalogError, Completer, Exchange, HandlerError, IntoContents, IntoPrompt, IntoToolResult, NoArguments, Prompt, Resource,

@@ -59,8 +59,8 @@ pub(crate) struct SessionRecord {
 
 /// What a client says of itself in `initialize`, as it is stored.
 pub(crate) struct Greeting {
-    /// The version it asks for.
-    pub(crate) version: String,
+    /// The revision that answers it.
+    pub(crate) revision: Revision,
     /// `clientInfo`, as JSON.
     pub(crate) client: Bytes,
     /// The capabilities, as JSON.
@@ -75,20 +75,21 @@ pub(crate) struct UnreadableRecord(String);
 // === impl Greeting ===
 
 impl Greeting {
-    /// Reads the parameters of `initialize`.
+    /// Reads the parameters of `initialize`, and settles the revision. Capabilities that it has no words for are left out.
     ///
     /// # Errors
     /// What does not fit.
     pub(crate) fn read(params: Option<&RawValue>) -> Result<Self, String> {
         let raw = params.ok_or_else(|| "params are missing".to_owned())?;
         let params: InitializeParams = read(raw, "params")?;
+        let revision = Revision::negotiate(&params.protocol_version);
         let json = |value: Result<Vec<u8>, serde_json::Error>| {
             value.map(Bytes::from).map_err(|error| format!("invalid params: {error}"))
         };
         Ok(Self {
+            revision,
             client: json(serde_json::to_vec(&params.client_info))?,
-            capabilities: json(serde_json::to_vec(&params.capabilities))?,
-            version: params.protocol_version,
+            capabilities: json(serde_json::to_vec(&revision.known_capabilities(&params.capabilities)))?,
         })
     }
 }
@@ -106,9 +107,9 @@ impl SessionRecord {
     }
 
     /// The fields that `initialize` adds, or replaces.
-    pub(crate) fn opening(revision: Revision, greeting: &Greeting) -> [(&'static str, Bytes); 4] {
+    pub(crate) fn opening(greeting: &Greeting) -> [(&'static str, Bytes); 4] {
         [
-            (field::REVISION, Bytes::from_static(revision.as_str().as_bytes())),
+            (field::REVISION, Bytes::from_static(greeting.revision.as_str().as_bytes())),
             (field::CAPABILITIES, greeting.capabilities.clone()),
             (field::CLIENT, greeting.client.clone()),
             (field::OPEN, Bytes::from_static(b"1")),

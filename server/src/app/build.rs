@@ -12,7 +12,7 @@ use crate::{
     drain::Drain,
     keys::{KeyRing, RingError},
     registry::{Catalog, CatalogError, Registry, Services},
-    session::{Core, Directory},
+    session::Core,
     telemetry::Metrics,
 };
 
@@ -25,6 +25,9 @@ pub enum StartError {
     /// The keys of the configuration.
     #[error("the keys in [keys]")]
     Keys(#[from] RingError),
+    /// The address of a listener, or the thread to serve on, is not to be had.
+    #[error("the server cannot listen")]
+    Listen(#[source] std::io::Error),
     /// A backend that this version does not have.
     #[error("the store or hub {0:?} is not available in this version; use \"memory\"")]
     Backend(Backend),
@@ -85,12 +88,8 @@ impl App {
             replica: URL_SAFE_NO_PAD.encode(rand::random::<[u8; 6]>()).into(),
             session_ttl: config.store.session_ttl,
         });
-        let core = Arc::new(Core {
-            registry: Registry::new(catalog),
-            directory: Directory::new(services.clone(), config.store.init_ttl),
-            services,
-            heartbeat: config.server.stream_keep_alive,
-        });
+        let (init_ttl, heartbeat) = (config.store.init_ttl, config.server.stream_keep_alive);
+        let core = Arc::new(Core::new(Registry::new(catalog), services, init_ttl, heartbeat));
         (Assembled { core, drain: Drain::default(), metrics }, config)
     }
 }
@@ -101,7 +100,11 @@ fn store_limits(config: &Config) -> trunkline_store::memory::MemoryLimits {
     store.records = limits.sessions;
     store.record.value_bytes = limits.value_bytes;
     // A dozen fields of the session's own, its subscriptions, and the application's values.
-    store.record.fields = limits.session_values + limits.subscriptions_per_session + 16;
+    let session = limits.session_values + limits.subscriptions_per_session + 16;
+    // A task's result in parts, and the list of a principal's tasks.
+    let result = limits.result_bytes.div_ceil(limits.value_bytes.max(1)) + 1;
+    let list = limits.tasks_per_principal.min(1000) + 1;
+    store.record.fields = session.max(result).max(list);
     store
 }
 

@@ -3,7 +3,9 @@
 mod build;
 mod cli;
 mod run;
+mod running;
 mod server;
 
 pub use build::StartError;
+pub use running::Running;
 pub use server::Server;

@@ -1,6 +1,6 @@
 //! A server at work, from the first socket to the last.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use actix_web::{App as HttpApp, HttpServer, dev::ServerHandle, web};
 use tokio::signal::unix::{SignalKind, signal};
@@ -24,46 +24,61 @@ const BACKLOG: u32 = 4096;
 /// How long a worker may take to close its connections once every request is done or given up.
 const LAST_WORDS: u64 = 2;
 
+/// Where a server listens.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Addresses {
+    /// The endpoint.
+    pub(super) endpoint: SocketAddr,
+    /// Health and metrics.
+    pub(super) admin: SocketAddr,
+}
+
 /// Serves over HTTP until a signal ends it.
 pub(super) fn http(app: App) -> io::Result<()> {
+    actix_web::rt::System::new().block_on(serve(app, |_| {}, terminated()))
+}
+
+/// Serves over HTTP: says where once it listens, and shuts down once `end` is there.
+pub(super) async fn serve(
+    app: App,
+    listening: impl FnOnce(Addresses),
+    end: impl Future<Output = ()> + 'static,
+) -> io::Result<()> {
     let workers = app.config.server.worker_count().get();
-    actix_web::rt::System::new().block_on(async move {
-        let (assembled, config) = app.assemble();
-        let core = actix_web::rt::spawn(assembled.core.clone().run());
-        let endpoint = web::Data::new(Endpoint {
-            core: assembled.core.clone(),
-            drain: assembled.drain.clone(),
-            settings: Settings::of(&config),
-        });
-        let admin = admin::serve(config.server.admin_bind, assembled.metrics.clone(), assembled.drain.clone())?;
-        let admin_handle = admin.handle();
-        let admin = actix_web::rt::spawn(admin);
-        let server = HttpServer::new(move || {
-            let endpoint = endpoint.clone();
-            HttpApp::new()
-                .app_data(endpoint.clone())
-                .configure(move |services| http::routes(&endpoint, services))
-        })
-        .workers(workers)
-        .backlog(BACKLOG)
-        .keep_alive(config.server.keep_alive)
-        .client_request_timeout(config.server.request_timeout)
-        .tcp_nodelay(true)
-        .disable_signals()
-        .shutdown_timeout(LAST_WORDS)
-        .bind_auto_h2c(config.server.bind)?;
-        for address in server.addrs() {
-            tracing::info!(%address, path = config.server.path, replica = %assembled.core.services.replica, "serving");
-        }
-        let server = server.run();
-        let shutdown = actix_web::rt::spawn(shut_down(assembled, config, server.handle()));
-        let served = server.await;
-        shutdown.abort();
-        core.abort();
-        admin_handle.stop(false).await;
-        let _stopped = admin.await;
-        served
+    let (assembled, config) = app.assemble();
+    let endpoint = web::Data::new(Endpoint {
+        core: assembled.core.clone(),
+        drain: assembled.drain.clone(),
+        settings: Settings::of(&config),
+    });
+    let (admin, admin_address) =
+        admin::serve(config.server.admin_bind, assembled.metrics.clone(), assembled.drain.clone())?;
+    let server = HttpServer::new(move || {
+        let endpoint = endpoint.clone();
+        HttpApp::new().app_data(endpoint.clone()).configure(move |services| http::routes(&endpoint, services))
     })
+    .workers(workers)
+    .backlog(BACKLOG)
+    .keep_alive(config.server.keep_alive)
+    .client_request_timeout(config.server.request_timeout)
+    .tcp_nodelay(true)
+    .disable_signals()
+    .shutdown_timeout(LAST_WORDS)
+    .bind_auto_h2c(config.server.bind)?;
+    let address = server.addrs().first().copied().unwrap_or(config.server.bind);
+    tracing::info!(%address, path = config.server.path, replica = %assembled.core.services.replica, "serving");
+    let core = actix_web::rt::spawn(assembled.core.clone().run());
+    let admin_handle = admin.handle();
+    let admin = actix_web::rt::spawn(admin);
+    let server = server.run();
+    let shutdown = actix_web::rt::spawn(shut_down(assembled, config, server.handle(), end));
+    listening(Addresses { endpoint: address, admin: admin_address });
+    let served = server.await;
+    shutdown.abort();
+    core.abort();
+    admin_handle.stop(false).await;
+    let _stopped = admin.await;
+    served
 }
 
 /// Serves one client over standard input and output.
@@ -97,8 +112,13 @@ pub(super) fn stdio(app: App) -> io::Result<()> {
 }
 
 /// The phases of a shutdown: not ready, draining, closing, stopped.
-async fn shut_down(assembled: Assembled, config: Config, server: ServerHandle) {
-    terminated().await;
+async fn shut_down(
+    assembled: Assembled,
+    config: Config,
+    server: ServerHandle,
+    end: impl Future<Output = ()>,
+) {
+    end.await;
     tracing::info!("draining: no new sessions, idle streams end, running calls go on");
     assembled.drain.begin();
     // The balancer needs a moment to see that this replica is not ready; until then it still sends.

@@ -4,8 +4,15 @@ use std::process::ExitCode;
 
 use trunkline_protocol::model::{Caching, Icon, Implementation};
 
-use super::cli;
-use crate::registry::{Declared, Prompt, Resource, ResourceTemplate, Tool};
+use super::{
+    build::{App, StartError},
+    cli,
+    running::Running,
+};
+use crate::{
+    config::Config,
+    registry::{Declared, Prompt, Resource, ResourceTemplate, Tool},
+};
 
 /// Entries on one page of a list: most servers have fewer, and a page of a hundred tools stays below a client's limit of
 /// 1 MiB for one event.
@@ -120,6 +127,27 @@ impl Server {
     #[must_use]
     pub fn run(self) -> ExitCode {
         cli::run(self)
+    }
+
+    /// Starts the server over HTTP within this process, on threads of its own, and returns once it listens. With port 0 in
+    /// the configuration the system chooses one, as tests want it.
+    ///
+    /// ```
+    /// use trunkline::{Server, config::Config};
+    ///
+    /// let mut config = Config::default();
+    /// config.server.bind.set_port(0);
+    /// config.server.admin_bind.set_port(0);
+    /// let running = Server::new("hello", "1.0.0").start(config)?;
+    /// assert_ne!(running.address().port(), 0);
+    /// running.stop()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What is declared cannot be served, or an address cannot be listened on.
+    pub fn start(self, config: Config) -> Result<Running, StartError> {
+        Running::start(App::new(self, config)?)
     }
 
     pub(super) fn into_declared(self) -> Declared {

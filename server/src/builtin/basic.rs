@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::read_only;
 use crate::registry::{Exchange, HandlerError, Structured, Tool};
 
 /// The largest payload in bytes: what a proxy or client may be tried with, and little enough to hold for each of many calls.
@@ -38,13 +39,16 @@ struct Size {
 /// `add(a, b)`: their sum, as data.
 pub(super) fn add() -> Tool {
     let add = |_: Exchange, Numbers { a, b }: Numbers| async move { sum(a, b).map(Structured) };
-    Tool::new("add", add).title("Add").description("Adds two whole numbers.").read_only()
+    Tool::new("add", add).title("Add").description("Adds two whole numbers.").annotations(read_only())
 }
 
 /// `echo(text)`: the text.
 pub(super) fn echo() -> Tool {
     let echo = |_: Exchange, Echoed { text }: Echoed| async move { Ok(text) };
-    Tool::new("echo", echo).title("Echo").description("Returns the text it is given.").read_only()
+    Tool::new("echo", echo)
+        .title("Echo")
+        .description("Returns the text it is given.")
+        .annotations(read_only())
 }
 
 /// `payload(bytes)`: a text of that many `x`.
@@ -53,7 +57,7 @@ pub(super) fn payload() -> Tool {
     Tool::new("payload", payload)
         .title("Payload")
         .description("Returns a text of as many bytes as asked for, to see how large answers travel.")
-        .read_only()
+        .annotations(read_only())
 }
 
 fn sum(a: i64, b: i64) -> Result<Sum, HandlerError> {

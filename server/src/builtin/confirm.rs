@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::read_only;
 use crate::{
     model::{ElicitAction, ElicitParams, ElicitResult, ElicitSchema, PropertySchema},
     registry::{Exchange, HandlerError, Tool},
@@ -23,7 +24,7 @@ pub(super) fn tool() -> Tool {
     Tool::new("confirm", confirm)
         .title("Confirm")
         .description("Asks the user a question, and returns yes, no, declined or cancelled.")
-        .read_only()
+        .annotations(read_only())
 }
 
 async fn confirm(exchange: Exchange, asked: Confirm) -> Result<&'static str, HandlerError> {

@@ -5,8 +5,8 @@ use std::{future::pending, time::Duration};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::read_only;
 use crate::{
-    model::ToolAnnotations,
     protocol::RpcError,
     registry::{Exchange, HandlerError, Tool},
 };
@@ -19,23 +19,20 @@ const TIME_LIMIT: Duration = Duration::from_secs(2);
 
 #[derive(Deserialize, JsonSchema)]
 struct Fail {
-    /// How to fail.
+    /// How to fail: `error` with a message for the model, `panic` with a panic in the handler, `rpc` with a JSON-RPC error,
+    /// `timeout` by running past the time limit, `internal` with an error whose details stay in the server's log.
     kind: Kind,
 }
 
 #[derive(Deserialize, JsonSchema)]
+// Its values have no documentation of their own: a plain list of values says more to a client than alternatives with one each.
 #[schemars(inline)]
 #[serde(rename_all = "lowercase")]
 enum Kind {
-    /// With a message for the model.
     Error,
-    /// With a panic in the handler.
     Panic,
-    /// With a JSON-RPC error.
     Rpc,
-    /// By running past the time limit.
     Timeout,
-    /// With an error whose details stay in the server's log.
     Internal,
 }
 
@@ -49,7 +46,7 @@ pub(super) fn tool() -> Tool {
     Tool::new("fail", fail)
         .title("Fail")
         .description("Fails in the way asked for, to see how failures reach a client.")
-        .annotations(ToolAnnotations::read_only().with_open_world(false))
+        .annotations(read_only())
         .time_limit(TIME_LIMIT)
 }
 

@@ -10,7 +10,10 @@ mod summarize;
 mod touch;
 mod values;
 
-use crate::registry::{Prompt, Resource, ResourceTemplate, Tool};
+use crate::{
+    model::ToolAnnotations,
+    registry::{Prompt, Resource, ResourceTemplate, Tool},
+};
 
 /// The tools, in the order they are listed in.
 pub(crate) fn tools() -> Vec<Tool> {
@@ -41,6 +44,16 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
 /// The prompts.
 pub(crate) fn prompts() -> Vec<Prompt> {
     vec![summarize::prompt()]
+}
+
+/// A tool that changes nothing and knows nothing of the world.
+fn read_only() -> ToolAnnotations {
+    ToolAnnotations::read_only().with_open_world(false)
+}
+
+/// A tool that changes something here and destroys nothing.
+fn additive() -> ToolAnnotations {
+    ToolAnnotations::default().with_destructive(false).with_open_world(false)
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::read_only;
 use crate::{
-    model::{TaskSupport, ToolAnnotations},
+    model::TaskSupport,
     registry::{Exchange, HandlerError, Tool},
 };
 
@@ -36,7 +37,7 @@ pub(super) fn tool() -> Tool {
     Tool::new("slow", slow)
         .title("Slow")
         .description("Takes as long as asked for, and reports progress after each step.")
-        .annotations(ToolAnnotations::read_only().with_open_world(false))
+        .annotations(read_only())
         .task_support(TaskSupport::Optional)
 }
 

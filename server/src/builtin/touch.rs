@@ -5,10 +5,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use trunkline_store::{Key, Kind, Record, StoreError};
 
-use crate::{
-    model::ToolAnnotations,
-    registry::{Exchange, HandlerError, Resource, Tool},
-};
+use super::additive;
+use crate::registry::{Exchange, HandlerError, Resource, Tool};
 
 /// The resource that changes.
 const COUNTER: &str = "demo://counter";
@@ -30,7 +28,7 @@ pub(super) fn tool() -> Tool {
         .description(
             "Announces that a resource changed to every client that subscribed to it, on all replicas.",
         )
-        .annotations(ToolAnnotations::default().with_destructive(false).with_open_world(false))
+        .annotations(additive())
 }
 
 /// `demo://counter`: how often it was touched, by anybody on any replica.

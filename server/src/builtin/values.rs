@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{additive, read_only};
 use crate::{
     model::ToolAnnotations,
     registry::{Exchange, HandlerError, State, Structured, Tool},
@@ -77,7 +78,7 @@ pub(super) fn counter() -> Tool {
     Tool::new("counter", count)
         .title("Counter")
         .description("Adds to a counter of this session, or of the handle, and returns its value.")
-        .annotations(ToolAnnotations::default().with_destructive(false).with_open_world(false))
+        .annotations(additive())
 }
 
 /// `remember(key, value)`: keeps a text.
@@ -95,7 +96,7 @@ pub(super) fn recall() -> Tool {
     Tool::new("recall", find)
         .title("Recall")
         .description("Returns the text that was remembered under a name.")
-        .annotations(ToolAnnotations::read_only().with_open_world(false))
+        .annotations(read_only())
 }
 
 async fn count(exchange: Exchange, asked: Counting) -> Result<Structured<Counted>, HandlerError> {

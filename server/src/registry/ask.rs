@@ -3,12 +3,11 @@
 
 use std::{fmt, future::Future, pin::Pin};
 
-use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 use trunkline_protocol::{
-    RequestId, RpcError,
+    RequestId, Revision, RpcError,
     error::code,
-    model::{ClientCapabilities, ElicitAction, ElicitParams, ElicitResult, InputRequest},
+    model::{ClientCapabilities, ElicitAction, ElicitParams, ElicitResult, InputRequest, InputResponse},
 };
 
 use crate::outbox::Outbox;
@@ -57,39 +56,31 @@ pub(crate) trait Asker: Send + Sync {
     ) -> Answering<'a>;
 }
 
-/// Reads an answer, and checks that it fits what was asked.
-pub(crate) fn read_answer<T: DeserializeOwned>(
-    question: &InputRequest,
-    answer: &RawValue,
-) -> Result<T, AskError> {
-    if let InputRequest::Elicit(params) = question {
-        check_elicited(params, answer).map_err(AskError::Malformed)?;
-    }
-    serde_json::from_str(answer.get()).map_err(|error| AskError::Malformed(error.to_string()))
-}
-
-/// Checks that an answer fits what was asked, without reading it as anything in particular.
+/// Reads an answer of a client of this revision, and checks that it fits what was asked.
 ///
 /// # Errors
 /// What does not fit.
-pub(crate) fn check_answer(question: &InputRequest, answer: &RawValue) -> Result<(), String> {
-    if let InputRequest::Elicit(params) = question {
-        check_elicited(params, answer)?;
+pub(crate) fn read_answer(
+    revision: Revision,
+    question: &InputRequest,
+    answer: &RawValue,
+) -> Result<InputResponse, String> {
+    let answer = revision.read_response(question, answer)?;
+    if let (InputRequest::Elicit(asked), InputResponse::Elicit(result)) = (question, &answer) {
+        check_elicited(asked, result)?;
     }
-    question.read_response(answer).map(drop)
+    Ok(answer)
 }
 
 /// An accepted form must hold what its schema asks for.
-fn check_elicited(params: &ElicitParams, answer: &RawValue) -> Result<(), String> {
-    let ElicitParams::Form(form) = params else { return Ok(()) };
-    let result: ElicitResult = serde_json::from_str(answer.get()).map_err(|error| error.to_string())?;
+fn check_elicited(asked: &ElicitParams, result: &ElicitResult) -> Result<(), String> {
+    let ElicitParams::Form(form) = asked else { return Ok(()) };
     if result.action != ElicitAction::Accept {
         return Ok(());
     }
     let schema = serde_json::to_value(&form.requested_schema).map_err(|error| error.to_string())?;
     let validator = jsonschema::validator_for(&schema).map_err(|error| error.to_string())?;
-    let content = serde_json::to_value(&result.content).map_err(|error| error.to_string())?;
-    let content = if content.is_null() { serde_json::json!({}) } else { content };
+    let content = Value::Object(result.content.clone().unwrap_or_default());
     validator.validate(&content).map_err(|error| format!("{}: {error}", error.instance_path()))
 }
 

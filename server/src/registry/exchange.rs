@@ -18,7 +18,7 @@ use trunkline_protocol::{
     Method, ProgressToken, RequestId, Revision,
     model::{
         ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult,
-        Implementation, InputRequest, ListRootsResult, LogLevel, LogMessageParams, ProgressParams, Root,
+        Implementation, InputRequest, InputResponse, LogLevel, LogMessageParams, ProgressParams, Root,
     },
     revision::{Era, Related},
 };
@@ -224,7 +224,10 @@ impl Exchange {
     /// # Errors
     /// See [`AskError`]. Declining is an answer, not an error.
     pub async fn elicit(&self, key: &str, params: ElicitParams) -> Result<ElicitResult, AskError> {
-        self.ask(key, params.into()).await
+        match self.ask(key, params.into()).await? {
+            InputResponse::Elicit(result) => Ok(result),
+            _ => Err(other_kind()),
+        }
     }
 
     /// Asks the client's model. See [`Exchange::elicit`].
@@ -236,7 +239,10 @@ impl Exchange {
         key: &str,
         params: CreateMessageParams,
     ) -> Result<CreateMessageResult, AskError> {
-        self.ask(key, params.into()).await
+        match self.ask(key, params.into()).await? {
+            InputResponse::Sample(result) => Ok(*result),
+            _ => Err(other_kind()),
+        }
     }
 
     /// Asks which directories the client works in. See [`Exchange::elicit`].
@@ -244,8 +250,10 @@ impl Exchange {
     /// # Errors
     /// See [`AskError`].
     pub async fn roots(&self, key: &str) -> Result<Vec<Root>, AskError> {
-        let answer: ListRootsResult = self.ask(key, InputRequest::Roots).await?;
-        Ok(answer.roots)
+        match self.ask(key, InputRequest::Roots).await? {
+            InputResponse::Roots(result) => Ok(result.roots),
+            _ => Err(other_kind()),
+        }
     }
 
     /// Goes on as a task from here on, where the tool says [`Tool::ask_before_task`](crate::Tool::ask_before_task) and the
@@ -392,7 +400,7 @@ impl Exchange {
         }
     }
 
-    async fn ask<T: DeserializeOwned>(&self, key: &str, question: InputRequest) -> Result<T, AskError> {
+    async fn ask(&self, key: &str, question: InputRequest) -> Result<InputResponse, AskError> {
         if !question.is_served_by(self.client_capabilities()) {
             return Err(self.unsupported(question.needs()));
         }
@@ -405,7 +413,7 @@ impl Exchange {
             Asking::Rounds(_) | Asking::BeforeTask(..) => {
                 let Some(rounds) = self.rounds() else { return Err(AskError::NoWay) };
                 if let Some(answer) = rounds.answer(key)
-                    && let Ok(answer) = read_answer(&question, &answer)
+                    && let Ok(answer) = read_answer(self.0.caller.revision, &question, &answer)
                 {
                     return Ok(answer);
                 }
@@ -415,18 +423,18 @@ impl Exchange {
         }
     }
 
-    async fn ask_during<T: DeserializeOwned>(
+    async fn ask_during(
         &self,
         asker: &dyn Asker,
         key: &str,
         question: &InputRequest,
-    ) -> Result<T, AskError> {
+    ) -> Result<InputResponse, AskError> {
         let asking = asker.ask(&self.0.asked.id, &self.0.outbox, key, question);
         let answer = tokio::select! {
             answer = asking => answer?,
             () = self.0.cancelled.cancelled() => return Err(AskError::Cancelled),
         };
-        read_answer(question, &answer)
+        read_answer(self.0.caller.revision, question, &answer).map_err(AskError::Malformed)
     }
 
     /// How a call that has become a task asks.
@@ -465,6 +473,11 @@ impl Exchange {
             tracing::debug!(%error, "a notification was not delivered");
         }
     }
+}
+
+/// An answer is read as the kind that was asked for; this is never seen.
+fn other_kind() -> AskError {
+    AskError::Malformed("it answers a question of another kind".to_owned())
 }
 
 /// The URI or name of what a request is about, for a log line.

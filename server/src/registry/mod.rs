@@ -26,7 +26,7 @@ use trunkline_protocol::{
 };
 
 pub use ask::AskError;
-pub(crate) use ask::{Answering, Asker, check_answer, missing_capability};
+pub(crate) use ask::{Answering, Asker, missing_capability, read_answer};
 pub(crate) use becoming::Becoming;
 pub use catalog::CatalogError;
 pub(crate) use catalog::{Catalog, Declared, List};

@@ -93,7 +93,7 @@ impl Handler<Subscribe> for SessionActor {
                     )));
                 }
                 set(&session, &subscription_field(&uri), Bytes::from_static(b"1")).await?;
-                change(&session, |record| drop(record.subscriptions.insert(uri)));
+                change(&session, |record| record.subscriptions.insert(uri));
                 Ok(())
             }
             .into_actor(self),
@@ -111,7 +111,7 @@ impl Handler<Unsubscribe> for SessionActor {
                 let store = &session.services().store;
                 let removed = store.remove(&key(&session), &subscription_field(&uri)).await?;
                 removed.ok_or(Refusal::SessionUnknown)?;
-                change(&session, |record| drop(record.subscriptions.remove(&uri)));
+                change(&session, |record| record.subscriptions.remove(&uri));
                 Ok(())
             }
             .into_actor(self),
@@ -160,8 +160,8 @@ async fn set(session: &LiveSession, field: &str, value: Bytes) -> Result<(), Ref
 }
 
 /// What was written is seen by the next request here at once, without reading it back.
-fn change(session: &LiveSession, change: impl FnOnce(&mut SessionRecord)) {
+fn change<T>(session: &LiveSession, change: impl FnOnce(&mut SessionRecord) -> T) {
     let mut record = SessionRecord::clone(&session.record());
-    change(&mut record);
+    let _before = change(&mut record);
     session.replace_record(record);
 }

@@ -7,7 +7,7 @@ use std::{
 
 use dashmap::DashMap;
 use tokio::sync::Mutex;
-use trunkline_protocol::{Revision, SessionId};
+use trunkline_protocol::SessionId;
 use trunkline_store::{Change, Key, Kind, Record};
 
 use super::live::LiveSession;
@@ -52,11 +52,10 @@ impl Directory {
     pub(crate) async fn create(
         &self,
         principal: &Principal,
-        revision: Revision,
         greeting: &Greeting,
     ) -> Result<SessionId, Refusal> {
         let mut record = SessionRecord::unopened(principal);
-        for (field, value) in SessionRecord::opening(revision, greeting) {
+        for (field, value) in SessionRecord::opening(greeting) {
             record = record.with(field, value);
         }
         self.create_record(record).await
@@ -77,12 +76,11 @@ impl Directory {
     pub(crate) async fn open(
         &self,
         session: &Arc<LiveSession>,
-        revision: Revision,
         greeting: &Greeting,
     ) -> Result<(), Refusal> {
         let key = Key::new(Kind::Session, session.id());
         // The field that says it is open comes last: nobody serves it before it is whole.
-        for (field, value) in SessionRecord::opening(revision, greeting) {
+        for (field, value) in SessionRecord::opening(greeting) {
             if !self.services.store.set(&key, field, value).await? {
                 return Err(Refusal::SessionUnknown);
             }

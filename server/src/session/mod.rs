@@ -8,6 +8,7 @@ mod live;
 mod messages;
 mod peers;
 mod serve;
+mod tasks;
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use directory::Directory;
 pub(crate) use live::{LiveSession, StreamPermit};
 pub(crate) use serve::{Context, Incoming, refused, serve};
+use tasks::Tasks;
 
 use crate::{
     error::Refusal,
@@ -33,6 +35,8 @@ pub(crate) struct Core {
     pub(crate) services: Arc<Services>,
     /// The sessions.
     pub(crate) directory: Directory,
+    /// The tasks.
+    tasks: Tasks,
     /// The pause between signs of life of a handler that says nothing.
     pub(crate) heartbeat: Duration,
 }
@@ -48,6 +52,19 @@ pub(crate) struct Listening {
 // === impl Core ===
 
 impl Core {
+    /// An endpoint that serves `registry`. A session that never gets past `initialize` expires after `init_ttl`; a handler
+    /// that says nothing gives a sign of life each `heartbeat`, where the caller asked for progress.
+    pub(crate) fn new(
+        registry: Registry,
+        services: Arc<Services>,
+        init_ttl: Duration,
+        heartbeat: Duration,
+    ) -> Self {
+        let directory = Directory::new(services.clone(), init_ttl);
+        let tasks = Tasks::new(services.clone());
+        Self { registry, services, directory, tasks, heartbeat }
+    }
+
     /// Takes a client's answer to a question to the replica that waits for it. One to no question of ours is counted and
     /// dropped: it is no reason to refuse the client anything.
     ///

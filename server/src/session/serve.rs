@@ -1,6 +1,9 @@
 //! One request: from its parameters to its answer in the outbox, now or by a task that goes on.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
@@ -19,6 +22,7 @@ use super::{
     encode::encode,
     live::LiveSession,
     messages::{SetLevel, Subscribe, Unsubscribe},
+    tasks::{self, Plan},
 };
 use crate::{
     error::Refusal,
@@ -48,12 +52,16 @@ pub(crate) struct Incoming<'a> {
     pub(crate) body: &'a Bytes,
 }
 
-/// A call that has been entered, until its answer is given.
-struct Entered {
-    core: Arc<Core>,
-    context: Context,
+/// A call that has been entered, until its answer is given. Dropped before, it is left without one.
+pub(super) struct Entered {
+    /// This replica.
+    pub(super) core: Arc<Core>,
+    /// Who calls.
+    pub(super) context: Context,
     id: RequestId,
-    outbox: Arc<Outbox>,
+    /// Where the answer goes.
+    pub(super) outbox: Arc<Outbox>,
+    left: bool,
     _in_flight: Held,
 }
 
@@ -73,23 +81,63 @@ pub(crate) async fn serve(
     let revision = context.caller.revision;
     let method = served(revision, incoming)?;
     if let Some(outcome) = answer_at_once(core, context, method, incoming).await? {
-        let most = core.services.limits.result_bytes;
-        let reply = encode(&core.registry.catalog(), revision, &incoming.request.id, &outcome, most);
-        deliver(outbox, reply).await;
-        return Ok(());
+        return answer(core, revision, incoming, outbox, &outcome).await;
     }
+    let planned = tasks::plan(&core.registry.catalog(), &core.services, context, method, incoming.params);
+    let plan = match planned {
+        Ok(plan) => plan,
+        Err(error) => return answer(core, revision, incoming, outbox, &Outcome::Error(error)).await,
+    };
+    let asked = asked(context, method, incoming)?;
     let entered = enter(core, context, incoming, outbox, cancel)?;
-    let exchange = exchange(core, context, method, incoming, outbox, cancel)?;
+    match plan {
+        Plan::Call => call(entered, asked, incoming, cancel).await,
+        Plan::Task(ttl) => tasks::start(entered, asked, incoming, ttl).await,
+        Plan::CallFirst => tasks::start_as_call(entered, asked, incoming, cancel).await,
+    }
+}
+
+/// Answers a request that no handler works on.
+async fn answer(
+    core: &Core,
+    revision: Revision,
+    incoming: &Incoming<'_>,
+    outbox: &Outbox,
+    outcome: &Outcome,
+) -> Result<(), Refusal> {
+    let most = core.services.limits.result_bytes;
+    let reply = encode(&core.registry.catalog(), revision, &incoming.request.id, outcome, most);
+    deliver(outbox, reply).await;
+    Ok(())
+}
+
+/// Begins an ordinary call, and goes on with it in a task of its own if it has to wait.
+async fn call(
+    entered: Entered,
+    asked: Asked,
+    incoming: &Incoming<'_>,
+    cancel: &CancellationToken,
+) -> Result<(), Refusal> {
+    let Entered { core, context, outbox, .. } = &entered;
+    let (core, method) = (core.clone(), asked.method);
+    let asking = match (&context.session, context.caller.revision.era()) {
+        (_, Era::Modern) => Asking::Rounds(OnceLock::new()),
+        (Some(session), Era::Legacy) => Asking::During(session.clone()),
+        (None, Era::Legacy) => Asking::Never,
+    };
+    let caller = context.caller.clone();
+    let services = core.services.clone();
+    let exchange = Exchange::new(services, caller, asked, asking, outbox.clone(), cancel.clone());
     let catalog = core.registry.catalog();
-    let raw = incoming.request.params.map(RawValue::get);
-    match catalog.begin(exchange, incoming.params, raw) {
+    let begun = match method {
+        Method::TasksResult => tasks::begin_result(&core, context, exchange, incoming).await?,
+        _ => catalog.begin(exchange, incoming.params, incoming.request.params.map(RawValue::get)),
+    };
+    match begun {
         Begun::Done(outcome) => entered.leave(&catalog, &outcome).await,
         Begun::Running(mut running) => match running.first_poll().await {
             Some(outcome) => entered.leave(&catalog, &outcome).await,
-            None => {
-                let heartbeat = core.heartbeat;
-                tokio::spawn(go_on(entered, running, heartbeat));
-            }
+            None => drop(tokio::spawn(go_on(entered, running, core.heartbeat))),
         },
     }
     Ok(())
@@ -136,6 +184,9 @@ async fn answer_at_once(
             let session = context.session.as_ref().ok_or(Refusal::SessionRequired)?;
             session.actor().send(Unsubscribe(uri)).await.map_err(gone)??;
             Outcome::Empty
+        }
+        Method::TasksGet | Method::TasksUpdate | Method::TasksCancel | Method::TasksList => {
+            tasks::answer(core, context, method, incoming).await?
         }
         _ => return Ok(None),
     };
@@ -190,42 +241,23 @@ fn enter(
         context: context.clone(),
         id,
         outbox: outbox.clone(),
+        left: false,
         _in_flight: metrics.hold(Gauge::InFlight),
     })
 }
 
-fn exchange(
-    core: &Arc<Core>,
-    context: &Context,
-    method: Method,
-    incoming: &Incoming<'_>,
-    outbox: &Arc<Outbox>,
-    cancel: &CancellationToken,
-) -> Result<Exchange, Refusal> {
+fn asked(context: &Context, method: Method, incoming: &Incoming<'_>) -> Result<Asked, Refusal> {
     let Incoming { request, params, body, .. } = incoming;
     let target = params.name.as_ref().or(params.uri.as_ref()).map_or("", |text| &*text.0);
     let meta = params.meta.as_ref();
-    let asked = Asked {
+    Ok(Asked {
         id: request.id.clone(),
         method,
         target: target.into(),
         arguments: params.arguments.map(|raw| body.slice_ref(raw.get().as_bytes())),
         progress: meta.and_then(|meta| meta.progress_token.clone()),
         log_level: wanted_level(context, params)?,
-    };
-    let asking = match (&context.session, context.caller.revision.era()) {
-        (_, Era::Modern) => Asking::Rounds(std::sync::OnceLock::new()),
-        (Some(session), Era::Legacy) => Asking::During(session.clone()),
-        (None, Era::Legacy) => Asking::Never,
-    };
-    Ok(Exchange::new(
-        core.services.clone(),
-        context.caller.clone(),
-        asked,
-        asking,
-        outbox.clone(),
-        cancel.clone(),
-    ))
+    })
 }
 
 /// The least severe log message that the caller wants: what the session set, or what the request says.
@@ -269,8 +301,8 @@ async fn deliver(outbox: &Outbox, reply: Reply) {
 
 impl Entered {
     /// Leaves the call and gives its answer, unless it was cancelled.
-    async fn leave(self, catalog: &Catalog, outcome: &Outcome) {
-        let wanted = self.context.session.as_ref().is_none_or(|session| session.end_call(&self.id));
+    pub(super) async fn leave(mut self, catalog: &Catalog, outcome: &Outcome) {
+        let wanted = self.end();
         let revision = self.context.caller.revision;
         let reply = if wanted {
             encode(catalog, revision, &self.id, outcome, self.core.services.limits.result_bytes)
@@ -278,6 +310,20 @@ impl Entered {
             Reply { status: 202, body: Bytes::new() }
         };
         deliver(&self.outbox, reply).await;
+    }
+
+    /// Leaves the call. Whether its answer is wanted.
+    fn end(&mut self) -> bool {
+        self.left = true;
+        self.context.session.as_ref().is_none_or(|session| session.end_call(&self.id))
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        if !self.left {
+            let _unanswered = self.end();
+        }
     }
 }
 

@@ -27,7 +27,7 @@ use super::{
 use crate::{
     drain::Drain,
     error::Refusal,
-    outbox::{Carrier, Outbox, Output, Reply, Shared},
+    outbox::{Carrier, Outbox, Output, Shared},
     principal::Principal,
     record::Greeting,
     session::{Context, Core, Incoming, LiveSession, refused, serve},
@@ -222,9 +222,9 @@ impl Connection {
             return Err(Refusal::SessionLive);
         }
         let greeting = Greeting::read(request.params).map_err(Refusal::InvalidParams)?;
-        let revision = Revision::negotiate(&greeting.version);
+        let revision = greeting.revision;
         let principal = Principal::anonymous();
-        let id = self.core.directory.create(&principal, revision, &greeting).await?;
+        let id = self.core.directory.create(&principal, &greeting).await?;
         let session = self.core.directory.find(id.as_str(), &principal).await?;
         self.session = Some(session.clone());
         self.say(greet(&self.core, revision, &request.id).body).await;

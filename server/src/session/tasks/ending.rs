@@ -59,7 +59,7 @@ impl Ending {
     }
 
     fn completed_with(result: &CallToolResult, payload: Bytes) -> Self {
-        let is_error = result.is_error.unwrap_or_default();
+        let is_error = result.is_error;
         let said = result.content.iter().find_map(|block| block.as_text()).filter(|_| is_error);
         let message = said.map(shortened);
         let end = End { status: TaskStatus::Completed, message, is_error, payload: None };

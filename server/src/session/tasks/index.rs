@@ -7,8 +7,9 @@ use futures_util::future::try_join_all;
 use trunkline_store::{Key, Kind, Record, SessionStore, StoreError};
 
 use super::{owner::Owner, records};
+use crate::registry::Services;
 
-/// Tasks of one owner that can be listed. A record has 1024 fields at most.
+/// Tasks of one owner that can be listed: so many fields a record of the store has at least.
 const MOST: usize = 1000;
 
 /// Tasks on one page. Each is one read of the store.
@@ -26,18 +27,21 @@ const TASK: &str = "t:";
 /// A place in the list: the number of a task.
 pub(super) type Place = u64;
 
-/// Adds a task that is kept for `ttl` at most. `false` if the list is full.
+/// Adds a task that is kept for `ttl`. `false` if the list is full.
 pub(super) async fn add(
-    store: &dyn SessionStore,
+    services: &Services,
     owner: &Owner,
     id: &str,
     ttl: Duration,
 ) -> Result<bool, StoreError> {
-    let key = key(owner);
+    let (store, key) = (&*services.store, key(owner));
+    let most = services.limits.tasks_per_principal.min(MOST);
+    // As long as any task may be kept.
+    let ttl = ttl.max(services.limits.task_ttl);
     if store.touch(&key, ttl).await? {
         let Some(record) = store.load(&key).await? else { return Ok(false) };
         let tasks: Vec<_> = tasks(&record).collect();
-        if tasks.len() >= MOST && forget_expired(store, &key, &tasks).await? == 0 {
+        if tasks.len() >= most && forget_expired(store, &key, &tasks).await? == 0 {
             return Ok(false);
         }
     } else {

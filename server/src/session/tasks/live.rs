@@ -104,12 +104,12 @@ impl LiveTask {
         tasks.lease.beat(store).await?;
         let (record, begun) =
             TaskRecord::begin(&self.owner, self.revision, &self.tool, &services.replica, self.ttl);
-        if !store.create(&records::key(&self.id), record, self.ttl).await? {
+        if !tasks.records.create(&self.id, record, self.ttl).await? {
             tracing::error!("a task id of 128 random bits came twice");
             return Err(Refusal::BackendUnavailable("the source of random numbers"));
         }
         if self.owner.dialect() == TaskDialect::Core && self.owner.is_known() {
-            let listed = index::add(store, &self.owner, &self.id, services.limits.task_ttl.max(self.ttl)).await;
+            let listed = index::add(services, &self.owner, &self.id, self.ttl).await;
             if !matches!(listed, Ok(true)) {
                 store.delete(&records::key(&self.id)).await?;
                 listed?;
@@ -143,14 +143,14 @@ impl LiveTask {
     /// Keeps what was read of the task fresh, and stops the handler when the task has ended without it or is gone.
     async fn watch(&self, cancel: &CancellationToken) -> Infallible {
         let mut changes = self.core.tasks.changes(&self.id);
-        let store = &*self.core.services.store;
+        let tasks = &self.core.tasks;
         loop {
             let asks = self.open.load(Ordering::Relaxed) > 0;
             let _told = changes.next(if asks { LOOK_FOR_ANSWER } else { LOOK }).await;
-            if let Err(error) = self.core.tasks.lease.beat(store).await {
+            if let Err(error) = tasks.lease.beat(&*self.core.services.store).await {
                 tracing::debug!(%error, "this replica gave no sign of life");
             }
-            match records::load(store, &self.id).await {
+            match tasks.records.load(&self.id).await {
                 Ok(Some(record)) => {
                     if record.state.is_terminal() {
                         cancel.cancel();
@@ -164,23 +164,17 @@ impl LiveTask {
     }
 
     async fn end(&self, outcome: &Outcome) {
-        let services = &self.core.services;
-        let store = &*services.store;
-        let mut ending = Ending::of(self.revision, &self.id, outcome, services.limits.result_bytes);
-        let changed = loop {
-            let ended =
-                insist(self.expires, || records::end(store, &self.id, self.ttl, &ending)).await;
-            match ended {
-                Err(StoreError::TooLarge { .. }) if ending.payload.is_some() => {
-                    ending = Ending::failed(&RpcError::internal("the result is too large to be kept"));
-                    ending.payload = ending.payload.filter(|payload| payload.len() < 1024);
-                }
-                ended => break ended,
-            }
-        };
+        let records = &self.core.tasks.records;
+        let most = self.core.services.limits.result_bytes;
+        let ending = Ending::of(self.revision, &self.id, outcome, most);
+        let mut changed = insist(self.expires, || records.end(&self.id, self.ttl, &ending)).await;
+        if let Err(StoreError::TooLarge { .. }) = changed {
+            let ending = Ending::failed(&RpcError::internal("the result is too large to be kept"));
+            changed = insist(self.expires, || records.end(&self.id, self.ttl, &ending)).await;
+        }
         match changed {
-            Ok(Changed::Yes(_)) => {
-                tracing::debug!(tool = &*self.tool, status = ?ending.end.status, "a task has ended");
+            Ok(Changed::Yes(task)) => {
+                tracing::debug!(tool = &*self.tool, status = ?task.state.status, "a task has ended");
                 self.core.tasks.announce(&self.id).await;
             }
             Ok(Changed::No(_) | Changed::Gone) => {}
@@ -201,12 +195,10 @@ impl LiveTask {
     }
 
     async fn put_question(&self, key: &str, question: &InputRequest) -> Result<(), AskError> {
-        let services = &self.core.services;
-        let most = services.limits.questions_per_session;
+        let records = &self.core.tasks.records;
+        let most = self.core.services.limits.questions_per_session;
         let put = insist(self.expires, || {
-            records::change(&*services.store, &self.id, |state| {
-                state.open_questions() < most && state.ask(key, question)
-            })
+            records.change(&self.id, |state| state.open_questions() < most && state.ask(key, question))
         });
         match put.await {
             Ok(Changed::Yes(_)) => {
@@ -227,11 +219,11 @@ impl LiveTask {
         else {
             return Err(AskError::Closed);
         };
-        let store = &*self.core.services.store;
-        let said = insist(self.expires, || records::blob(store, &self.id, &blob)).await;
+        let records = &self.core.tasks.records;
+        let said = insist(self.expires, || records.blob(&self.id, &blob)).await;
         let said = said.ok().flatten().ok_or(AskError::Closed)?;
-        if records::change(store, &self.id, |state| state.take(key)).await.is_ok() {
-            records::drop_blob(store, &self.id, &blob).await;
+        if records.change(&self.id, |state| state.take(key)).await.is_ok() {
+            records.drop_blob(&self.id, &blob).await;
         }
         match serde_json::from_slice(&said) {
             Ok(Said::Answer(answer)) => Ok(answer),
@@ -282,10 +274,8 @@ impl Drop for Waiting<'_> {
         let (core, id, key) = (self.task.core.clone(), self.task.id.clone(), std::mem::take(&mut self.key));
         let expires = self.task.expires;
         tokio::spawn(async move {
-            let store = &*core.services.store;
-            let withdrawn =
-                insist(expires, || records::change(store, &id, |state| state.withdraw(&key))).await;
-            match withdrawn {
+            let records = &core.tasks.records;
+            match insist(expires, || records.change(&id, |state| state.withdraw(&key))).await {
                 Ok(Changed::Yes(_)) => core.tasks.announce(&id).await,
                 Ok(_) => {}
                 Err(error) => tracing::debug!(%error, "a question was not taken back"),

@@ -17,11 +17,11 @@ use super::{
     index,
     owner::Owner,
     record::{End, Said, TaskRecord},
-    records::{self, Changed},
+    records::Changed,
 };
 use crate::{
     error::Refusal,
-    registry::{Outcome, check_answer},
+    registry::{Outcome, read_answer},
     session::{
         Core,
         serve::{Context, Incoming},
@@ -82,18 +82,18 @@ pub(super) fn unknown() -> Outcome {
 
 /// A task of this owner, if it is there. If it is still running on a replica that is gone, it is ended first.
 pub(super) async fn find(core: &Core, owner: &Owner, id: &str) -> Result<Option<TaskRecord>, StoreError> {
-    let store = &*core.services.store;
-    let Some(task) = records::load(store, id).await?.filter(|task| task.belongs_to(owner)) else {
+    let tasks = &core.tasks;
+    let Some(task) = tasks.records.load(id).await?.filter(|task| task.belongs_to(owner)) else {
         return Ok(None);
     };
-    if task.state.is_terminal() || core.tasks.lease.is_there(store, &task.replica).await? {
+    if task.state.is_terminal() || tasks.lease.is_there(&*core.services.store, &task.replica).await? {
         return Ok(Some(task));
     }
     tracing::warn!("a task is given up, since the replica that ran it is gone");
     let gone = RpcError::internal("the replica that ran the task is gone; what came of the call is unknown");
-    match records::end(store, id, task.ttl, &Ending::failed(&gone)).await? {
+    match tasks.records.end(id, task.ttl, &Ending::failed(&gone)).await? {
         Changed::Yes(task) => {
-            core.tasks.announce(id).await;
+            tasks.announce(id).await;
             Ok(Some(*task))
         }
         Changed::No(task) => Ok(Some(*task)),
@@ -131,7 +131,7 @@ async fn get(core: &Core, owner: &Owner, revision: Revision, id: &str) -> Result
 /// What a task carries beside its status; `None` if its result has expired just now.
 async fn detail(core: &Core, id: &str, task: &TaskRecord) -> Result<Option<TaskDetail>, StoreError> {
     let Some(name) = &task.state.payload else { return Ok(Some(task.state.detail())) };
-    let Some(payload) = records::blob(&*core.services.store, id, name).await? else { return Ok(None) };
+    let Some(payload) = core.tasks.records.blob(id, name).await? else { return Ok(None) };
     if task.state.status == TaskStatus::Failed {
         return Ok(Some(TaskDetail::Error(read_error(&payload))));
     }
@@ -143,7 +143,7 @@ async fn cancel(core: &Core, owner: &Owner, revision: Revision, id: &str) -> Res
     if find(core, owner, id).await?.is_none() {
         return Ok(unknown());
     }
-    let changed = records::change(&*core.services.store, id, |state| state.end(End::cancelled())).await?;
+    let changed = core.tasks.records.change(id, |state| state.end(End::cancelled())).await?;
     let task = match changed {
         Changed::Gone => return Ok(unknown()),
         Changed::No(_) if owner.dialect() == TaskDialect::Core => {
@@ -177,11 +177,11 @@ async fn update(
     let mut said = Vec::new();
     for (key, question) in task.state.questions().iter() {
         let Some(answer) = responses.remove(key) else { continue };
-        check_answer(question, &answer)
+        read_answer(Revision::NEWEST, question, &answer)
             .map_err(|reason| Refusal::InvalidParams(format!("the answer to {key:?}: {reason}")))?;
         said.push((key.to_owned(), Said::Answer(answer)));
     }
-    if !said.is_empty() && records::give(&*core.services.store, id, task.ttl, &said).await? {
+    if !said.is_empty() && core.tasks.records.give(id, task.ttl, &said).await? {
         core.tasks.announce(id).await;
     }
     Ok(Outcome::Empty)

@@ -48,7 +48,7 @@ use trunkline_protocol::{
     revision::TaskDialect,
 };
 
-use self::{lease::Lease, ledger::Ledger, owner::Owner};
+use self::{lease::Lease, ledger::Ledger, records::Records};
 use super::{
     peers::{self, Signal},
     serve::Context,
@@ -64,6 +64,7 @@ pub(crate) struct Tasks {
     services: Arc<Services>,
     ledger: Ledger,
     lease: Lease,
+    records: Records,
     /// Who waits here for a task to change, by its id. There are no more than calls in flight and running tasks.
     waiting: Mutex<HashMap<Box<str>, watch::Sender<()>>>,
 }
@@ -150,6 +151,7 @@ impl Tasks {
         Self {
             ledger: Ledger::new(services.limits.tasks_per_principal),
             lease: Lease::new(&services.replica),
+            records: Records::new(services.store.clone(), services.limits.value_bytes),
             waiting: Mutex::default(),
             services,
         }

@@ -24,6 +24,7 @@ mod field {
     pub(super) const SCHEMA: &str = "schema";
     pub(super) const PRINCIPAL: &str = "principal";
     pub(super) const SESSION: &str = "session";
+    /// The revision that its answer is written in. Who asks for it speaks the same dialect; this is for whoever looks.
     pub(super) const REVISION: &str = "revision";
     pub(super) const TOOL: &str = "tool";
     pub(super) const REPLICA: &str = "replica";
@@ -42,8 +43,6 @@ pub(super) struct TaskRecord {
     pub(super) principal: Box<str>,
     /// The session that began it, where it is bound to one.
     pub(super) session: Option<Box<str>>,
-    /// The revision its answer is written in.
-    pub(super) revision: Revision,
     /// The replica it runs on.
     pub(super) replica: Box<str>,
     /// When it began, for display.
@@ -155,7 +154,6 @@ impl TaskRecord {
         let task = Self {
             principal: owner.principal().as_str().into(),
             session: owner.session().map(Into::into),
-            revision,
             replica: replica.into(),
             created,
             ttl,
@@ -175,13 +173,11 @@ impl TaskRecord {
         if schema != SCHEMA {
             return Err(Unreadable(format!("schema {schema}, this version reads {SCHEMA}")));
         }
-        let revision = Revision::from_name(text(field::REVISION)?);
         let ttl = text(field::TTL)?.parse().map_err(|_| Unreadable(field::TTL.to_owned()))?;
         let state = serde_json::from_str(text(field::STATE)?);
         Ok(Self {
             principal: text(field::PRINCIPAL)?.into(),
             session: record.text(field::SESSION).map(Into::into),
-            revision: revision.ok_or_else(|| Unreadable(field::REVISION.to_owned()))?,
             replica: text(field::REPLICA)?.into(),
             created: text(field::CREATED)?.to_owned(),
             ttl: Duration::from_millis(ttl),

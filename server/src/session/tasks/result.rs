@@ -21,7 +21,7 @@ use super::{
     methods::{find, own_id, read_error, unknown},
     owner::Owner,
     record::{Said, State, TaskRecord},
-    records::{self, insist},
+    records::insist,
 };
 use crate::{
     error::Refusal,
@@ -89,7 +89,7 @@ async fn outcome(core: &Core, id: &str, task: &TaskRecord) -> Result<Outcome, St
         return Ok(Outcome::Error(RpcError::invalid_params("the task was cancelled and has no result")));
     }
     let payload = match &task.state.payload {
-        Some(name) => records::blob(&*core.services.store, id, name).await?,
+        Some(name) => core.tasks.records.blob(id, name).await?,
         None => None,
     };
     Ok(match (task.state.status, payload) {
@@ -100,6 +100,16 @@ async fn outcome(core: &Core, id: &str, task: &TaskRecord) -> Result<Outcome, St
     })
 }
 
+/// Reads the task, and if nothing was told of it, whether the replica that runs it is still there.
+async fn look(
+    core: &Core,
+    owner: &Owner,
+    id: &str,
+    told: bool,
+) -> Result<Option<TaskRecord>, StoreError> {
+    if told { core.tasks.records.load(id).await } else { find(core, owner, id).await }
+}
+
 // === impl Waiter ===
 
 impl Waiter {
@@ -108,7 +118,7 @@ impl Waiter {
         let mut changes = core.tasks.changes(&self.id);
         let mut told = false;
         loop {
-            match self.look(told).await {
+            match look(&core, &self.owner, &self.id, told).await {
                 Ok(Some(task)) if task.state.is_terminal() => match outcome(&core, &self.id, &task).await {
                     Ok(outcome) => return outcome,
                     Err(error) => tracing::debug!(%error, "a task's result was not read"),
@@ -119,17 +129,14 @@ impl Waiter {
             }
             tokio::select! {
                 change = changes.next(LOOK) => told = change,
-                Some((key, answer)) = self.answers.next() => self.answered(key, answer).await,
+                Some((key, answer)) = self.answers.next() => match said(answer) {
+                    Ok(said) => give(&core, &self.id, key, said).await,
+                    // There may be room for one more question when the task is next looked at.
+                    Err(AskError::TooMany) => drop(self.asked.remove(&key)),
+                    // This stream asks it no more; the next `tasks/result` may.
+                    Err(_) => {}
+                },
             }
-        }
-    }
-
-    /// Reads the task, and if nothing was told of it, whether the replica that runs it is still there.
-    async fn look(&self, told: bool) -> Result<Option<TaskRecord>, StoreError> {
-        if told {
-            records::load(&*self.core.services.store, &self.id).await
-        } else {
-            find(&self.core, &self.owner, &self.id).await
         }
     }
 
@@ -147,24 +154,25 @@ impl Waiter {
             self.answers.push(Box::pin(async move { (key, asking.await) }));
         }
     }
+}
 
-    async fn answered(&mut self, key: String, answer: Result<Box<RawValue>, AskError>) {
-        let said = match answer {
-            Ok(answer) => Said::Answer(answer),
-            Err(AskError::Refused(error)) => Said::Refused(error),
-            // There may be room for one more question when the task is next looked at.
-            Err(AskError::TooMany) => return drop(self.asked.remove(&key)),
-            // This stream asks it no more; the next `tasks/result` may.
-            Err(_) => return,
-        };
-        let services = &self.core.services;
-        let (store, ttl) = (&*services.store, services.limits.task_ttl);
-        let said = [(key, said)];
-        match insist(Instant::now() + ttl, || records::give(store, &self.id, ttl, &said)).await {
-            Ok(true) => self.core.tasks.announce(&self.id).await,
-            Ok(false) => services.metrics.late_answer(),
-            Err(error) => tracing::warn!(%error, "an answer to a task's question was lost"),
-        }
+/// What a client has said, if it has.
+fn said(answer: Result<Box<RawValue>, AskError>) -> Result<Said, AskError> {
+    match answer {
+        Ok(answer) => Ok(Said::Answer(answer)),
+        Err(AskError::Refused(error)) => Ok(Said::Refused(error)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Hands what a client has said to the task, wherever it runs.
+async fn give(core: &Core, id: &str, key: String, said: Said) {
+    let ttl = core.services.limits.task_ttl;
+    let said = [(key, said)];
+    match insist(Instant::now() + ttl, || core.tasks.records.give(id, ttl, &said)).await {
+        Ok(true) => core.tasks.announce(id).await,
+        Ok(false) => core.services.metrics.late_answer(),
+        Err(error) => tracing::warn!(%error, "an answer to a task's question was lost"),
     }
 }
 

@@ -100,7 +100,7 @@ pub(super) struct Ends {
     /// Holds the session's place as listener.
     pub(super) listening: Option<Listening>,
     /// Counts the stream.
-    pub(super) permit: Option<StreamPermit>,
+    pub(super) _permit: Option<StreamPermit>,
 }
 
 /// The session a stream belongs to.
@@ -258,7 +258,7 @@ impl Ends {
             early: false,
             session: context.session.as_ref().map(|live| Session::new(endpoint, live)),
             listening: None,
-            permit: None,
+            _permit: None,
         }
     }
 

@@ -100,7 +100,7 @@ async fn resumed(
         early: true,
         session: Some(Session::new(endpoint, &session)),
         listening: None,
-        permit: Some(permit),
+        _permit: Some(permit),
     };
     Ok(sse(endpoint, feed, ends, None))
 }
@@ -129,7 +129,7 @@ async fn listen(
         early: true,
         session: Some(Session::new(endpoint, &session)),
         listening: Some(listening),
-        permit: Some(permit),
+        _permit: Some(permit),
     };
     Ok(sse(endpoint, Feed::Listener { broadcasts: Box::new(broadcasts), ids, begin }, ends, None))
 }

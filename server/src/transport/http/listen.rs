@@ -64,7 +64,7 @@ pub(super) async fn open(
         early: true,
         session: None,
         listening: None,
-        permit: None,
+        _permit: None,
     };
     Ok(stream::open(endpoint, feed, ends, None, Some(farewell.into())))
 }

@@ -190,9 +190,9 @@ impl Post<'_> {
             }
         }
         let greeting = Greeting::read(request.params).map_err(Refusal::InvalidParams)?;
-        let revision = Revision::negotiate(&greeting.version);
+        let revision = greeting.revision;
         let session = match self.endpoint.settings.sessions {
-            Sessions::On => Some(core.directory.create(principal, revision, &greeting).await?),
+            Sessions::On => Some(core.directory.create(principal, &greeting).await?),
             Sessions::Off => None,
         };
         let answer = context::greet(core, revision, &request.id);

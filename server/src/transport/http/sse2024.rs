@@ -92,7 +92,7 @@ async fn stream(request: &HttpRequest, endpoint: &web::Data<Endpoint>) -> Result
         early: false,
         session: Some(Session::new(endpoint, &session)),
         listening: None,
-        permit: Some(permit),
+        _permit: Some(permit),
     };
     Ok(sse(endpoint, feed, ends, None))
 }
@@ -173,8 +173,8 @@ impl Posted<'_> {
             return Err(Refusal::SessionLive);
         }
         let greeting = Greeting::read(request.params).map_err(Refusal::InvalidParams)?;
-        let revision = Revision::negotiate(&greeting.version);
-        core.directory.open(&self.session, revision, &greeting).await?;
+        let revision = greeting.revision;
+        core.directory.open(&self.session, &greeting).await?;
         let greeted = outbox.respond(context::greet(core, revision, &request.id)).await;
         greeted.map_err(|_| Refusal::BackendUnavailable("the hub"))
     }
