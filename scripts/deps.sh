@@ -127,8 +127,8 @@ if command -v flock >/dev/null; then
 fi
 for part in "$@"; do
     case $part in
-    python) find_python && install_python ;;
-    node) find_python && install_node ;;
+    python) find_python; install_python ;;
+    node) find_python; install_node ;;
     rust) install_rust ;;
     redis) install_redis ;;
     *) die "no such part: $part (python, node, rust, redis)" ;;

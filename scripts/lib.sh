@@ -1,5 +1,6 @@
 # Shared by the scripts beside this file: where things are, how a server is started and ended. To be sourced.
 # shellcheck shell=bash
+# shellcheck disable=SC2034 # the names are for the scripts that source this
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # Everything the tests install goes here; removing it is always safe.

@@ -55,8 +55,9 @@ fn row(module: &str) -> Option<usize> {
 
 /// What is wrong with an import, if anything is.
 fn judge(import: &Import) -> Option<&'static str> {
-    let (from, to) = (import.from.first()?, import.to.first()?);
-    if import.glob && import.to.len() <= 1 {
+    let from = import.from.first()?;
+    let Some(to) = import.to.first() else { return Some("everything at once") };
+    if import.glob && from != to {
         return Some("a glob takes in names that nobody sees");
     }
     if FACADE.contains(&to.as_str()) {
@@ -158,6 +159,7 @@ fn a_wrong_import_is_found_however_it_is_written() {
         ("config::table", "use crate::error::Refusal;"),
         ("outbox", "use crate::principal::Principal;"),
         ("app::run", "use crate::*;"),
+        ("app::run", "use crate::session::*;"),
         ("app::run", "use crate::unheard_of::Thing;"),
     ];
     for (module, source) in wrong {

@@ -3,7 +3,7 @@
 //! A server is the real binary in a process of its own ([`TestServer::demo`]), or, where a test brings its own tools, the
 //! library in this process ([`TestServer::with`]). Nothing here waits without a deadline.
 
-#![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
 
 mod connection;
 mod events;

@@ -89,7 +89,12 @@ impl TestServerBuilder {
         };
         let environment = std::collections::BTreeMap::new();
         let settings = trunkline::config::Config::load(Some(&config), &environment, &flags);
-        let running = server.start(settings.expect("the configuration is valid")).expect("the server starts");
+        let mut settings = settings.expect("the configuration is valid");
+        if !self.config.contains("drain_grace") {
+            // A test that ends with calls or streams open does not wait for them.
+            settings.server.drain_grace = Duration::from_millis(50);
+        }
+        let running = server.start(settings).expect("the server starts");
         let (address, admin) = (running.address(), running.admin_address());
         TestServer { address, admin, running: Running::Here(Some(running)), config }
     }
