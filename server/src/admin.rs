@@ -15,7 +15,11 @@ struct Admin {
 ///
 /// # Errors
 /// That the address cannot be bound.
-pub(crate) fn serve(bind: SocketAddr, metrics: Arc<Metrics>, drain: Drain) -> io::Result<(Server, SocketAddr)> {
+pub(crate) fn serve(
+    bind: SocketAddr,
+    metrics: Arc<Metrics>,
+    drain: Drain,
+) -> io::Result<(Server, SocketAddr)> {
     let admin = web::Data::new(Admin { metrics, drain });
     let server = HttpServer::new(move || {
         App::new()

@@ -106,9 +106,7 @@ impl Refusal {
             Self::MethodNotFound { method, modern } => {
                 (if *modern { 404 } else { 200 }, RpcError::method_not_found(method))
             }
-            Self::EventIdForeign => {
-                (400, invalid("the Last-Event-ID was not issued in this session".into()))
-            }
+            Self::EventIdForeign => (400, invalid("the Last-Event-ID was not issued in this session".into())),
             Self::OriginForbidden(reason) => (403, invalid(reason.clone())),
             Self::DuplicateId => (400, invalid("a request with this id is still in flight".into())),
             Self::TooMany(what) => (503, RpcError::internal(format!("too many {what}; try again later"))),

@@ -1,8 +1,8 @@
 //! A shared remote MCP endpoint.
 
-mod builtin;
 mod admin;
 mod app;
+mod builtin;
 pub mod config;
 mod drain;
 mod error;
@@ -21,6 +21,7 @@ pub use trunkline_protocol::model;
 pub use app::{Running, Server, StartError};
 pub use principal::Principal;
 pub use registry::{
-    AskError, CatalogError, Completer, Exchange, HandlerError, IntoContents, IntoPrompt, IntoToolResult, NoArguments, Prompt, Resource,
-    ResourceTemplate, SchemaError, State, Structured, TemplateError, Tool, ToolError, Typed, one_of,
+    AskError, CatalogError, Completer, Exchange, HandlerError, IntoContents, IntoPrompt, IntoToolResult,
+    NoArguments, Prompt, Resource, ResourceTemplate, SchemaError, State, Structured, TemplateError, Tool,
+    ToolError, Typed, one_of,
 };

@@ -63,11 +63,15 @@ fn judge(import: &Import) -> Option<&'static str> {
     if FACADE.contains(&to.as_str()) {
         return None;
     }
-    let (Some(above), Some(below)) = (row(from), row(to)) else { return Some("a module without a place in the order") };
+    let (Some(above), Some(below)) = (row(from), row(to)) else {
+        return Some("a module without a place in the order");
+    };
     if from == to {
-        let within = |path: &[String], part: &str| path.join("::").split_at_checked(part.len()).is_some_and(
-            |(head, tail)| head == part && (tail.is_empty() || tail.starts_with("::")),
-        );
+        let within = |path: &[String], part: &str| {
+            path.join("::")
+                .split_at_checked(part.len())
+                .is_some_and(|(head, tail)| head == part && (tail.is_empty() || tail.starts_with("::")))
+        };
         let strange = STRANGERS.iter().any(|(a, b)| within(&import.from, a) && within(&import.to, b));
         return strange.then_some("these two know nothing of each other");
     }
@@ -123,7 +127,9 @@ fn no_module_imports_what_stands_above_it() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     // A reader that finds nothing would find nothing wrong.
-    for arrow in [("app", "builtin"), ("transport", "session"), ("session", "registry"), ("registry", "outbox")] {
+    for arrow in
+        [("app", "builtin"), ("transport", "session"), ("session", "registry"), ("registry", "outbox")]
+    {
         assert!(seen.contains(&(arrow.0.to_owned(), arrow.1.to_owned())), "{arrow:?} was not seen");
     }
     for (from, to) in BETWEEN_LEAVES {
@@ -136,8 +142,11 @@ fn every_module_has_a_place_in_the_order() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let there: BTreeSet<String> =
         sources(&src).into_iter().filter_map(|(_, module)| module.into_iter().next()).collect();
-    let placed: BTreeSet<String> =
-        ROWS.iter().flat_map(|row| row.iter().map(|name| (*name).to_owned())).chain(["lib".to_owned()]).collect();
+    let placed: BTreeSet<String> = ROWS
+        .iter()
+        .flat_map(|row| row.iter().map(|name| (*name).to_owned()))
+        .chain(["lib".to_owned()])
+        .collect();
     assert_eq!(there, placed);
 }
 
@@ -173,8 +182,14 @@ fn a_wrong_import_is_found_however_it_is_written() {
         ("builtin::fail", "use crate::{model::Tool, protocol::RpcError, registry::Exchange};"),
         ("record", "use crate::principal::Principal;"),
         ("keys", "#[cfg(test)] mod tests { use super::*; }"),
-        ("keys", "// use crate::app::Server;\n/* use crate::app; /* nested */ */ const A: &str = \"crate::app::X\";"),
-        ("keys", "const A: &str = r#\"\"crate::app\"\"#; const B: u8 = b'\"'; struct C<'a>(&'a str); // crate::app::B"),
+        (
+            "keys",
+            "// use crate::app::Server;\n/* use crate::app; /* nested */ */ const A: &str = \"crate::app::X\";",
+        ),
+        (
+            "keys",
+            "const A: &str = r#\"\"crate::app\"\"#; const B: u8 = b'\"'; struct C<'a>(&'a str); // crate::app::B",
+        ),
         ("keys", "pub(in crate::keys) struct A; pub(crate) struct B; pub(super) struct C;"),
     ];
     for (module, source) in right {
@@ -196,7 +211,9 @@ fn dependencies(manifest: &Table, tests: bool) -> BTreeSet<String> {
     } else {
         &["dependencies", "build-dependencies"]
     };
-    let named = |table: &&str| manifest.get(*table).and_then(toml::Value::as_table).map(|table| table.keys().cloned());
+    let named = |table: &&str| {
+        manifest.get(*table).and_then(toml::Value::as_table).map(|table| table.keys().cloned())
+    };
     tables.iter().filter_map(named).flatten().collect()
 }
 
@@ -215,7 +232,8 @@ fn the_protocol_has_no_runtime_and_no_sockets() {
     const BANNED: [&str; 7] = ["tokio", "actix", "hyper", "futures", "mio", "async", "redis"];
     let named = dependencies(&manifest("protocol"), true);
     assert!(named.contains("serde"), "the manifest was not read: {named:?}");
-    let wrong: Vec<_> = named.iter().filter(|name| BANNED.iter().any(|banned| name.starts_with(banned))).collect();
+    let wrong: Vec<_> =
+        named.iter().filter(|name| BANNED.iter().any(|banned| name.starts_with(banned))).collect();
     assert!(wrong.is_empty(), "protocol depends on {wrong:?}");
 }
 

@@ -22,7 +22,7 @@ mod param;
 pub use accept::{Acceptable, Media};
 pub use annotation::{Annotation, Fault, InvalidAnnotation, annotations};
 pub use mirrored::{InvalidMirrored, decode_mirrored, encode_mirrored};
-pub use origin::{HostPolicy, InvalidEntry, OriginPolicy};
+pub use origin::{AllowedHost, AllowedOrigin, HostPolicy, InvalidEntry, OriginPolicy};
 pub use param::{NotMirrorable, ParamMismatch, check_param, mirror_param};
 
 /// The longest `Last-Event-ID` accepted, in bytes. Ours name a session, a stream and two places, sealed: below 200.

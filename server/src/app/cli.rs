@@ -67,8 +67,7 @@ pub(super) fn run(server: Server) -> ExitCode {
     match Cli::parse().command {
         Command::Check { config } => check(config.as_deref()),
         Command::Serve(serve) => {
-            let flags =
-                Overrides { bind: serve.bind, admin_bind: serve.admin_bind, store: serve.store };
+            let flags = Overrides { bind: serve.bind, admin_bind: serve.admin_bind, store: serve.store };
             start(server, &serve.common, &flags, |app| run::http(app))
         }
         Command::Stdio(common) => start(server, &common, &Overrides::default(), |app| run::stdio(app)),

@@ -100,7 +100,7 @@ pub(super) fn stdio(app: App) -> io::Result<()> {
             assembled.core.clone(),
             assembled.drain,
             settings,
-            tokio::io::stdin(),
+            stdio::input(),
             tokio::io::stdout(),
         )
         .await;

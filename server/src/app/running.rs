@@ -38,7 +38,8 @@ impl Running {
             let served = serve(app, listening, async move { ended.cancelled().await });
             actix_web::rt::System::new().block_on(served)
         };
-        let thread = Builder::new().name("trunkline".to_owned()).spawn(serving).map_err(StartError::Listen)?;
+        let thread =
+            Builder::new().name("trunkline".to_owned()).spawn(serving).map_err(StartError::Listen)?;
         match addresses.recv() {
             Ok(addresses) => Ok(Self { addresses, end, thread: Some(thread) }),
             // The thread has ended without listening: it says why.

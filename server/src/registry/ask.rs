@@ -114,7 +114,9 @@ impl fmt::Display for AskError {
                 let needs = serde_json::to_string(needs).unwrap_or_default();
                 write!(f, "this needs a client with the capabilities {needs}, which yours did not declare")
             }
-            Self::NoWay => f.write_str("the client cannot be asked here: it accepts no stream on this request"),
+            Self::NoWay => {
+                f.write_str("the client cannot be asked here: it accepts no stream on this request")
+            }
             Self::TimedOut => f.write_str("the question was not answered in time"),
             Self::TooMany => f.write_str("too many questions of this session wait for an answer"),
             Self::Cancelled => f.write_str("the call was cancelled"),

@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, future::Future, sync::Arc};
 
 use trunkline_protocol::model::Completion;
 
-use super::{exchange::Exchange, outcome::{HandlerError, HandlerFuture, Outcome}};
+use super::{
+    exchange::Exchange,
+    outcome::{HandlerError, HandlerFuture, Outcome},
+};
 
 type Erased = Arc<dyn Fn(Exchange, Typed) -> HandlerFuture + Send + Sync>;
 
@@ -90,9 +93,5 @@ impl Completers {
 fn cut(mut values: Vec<String>) -> Completion {
     let total = values.len();
     values.truncate(Completion::MAX_VALUES);
-    Completion {
-        has_more: Some(total > values.len()),
-        total: u64::try_from(total).ok(),
-        values,
-    }
+    Completion { has_more: Some(total > values.len()), total: u64::try_from(total).ok(), values }
 }

@@ -149,9 +149,7 @@ impl Exchange {
     pub fn client_info(&self) -> Option<Implementation> {
         match &self.0.caller.client {
             Client::Session { record, .. } => record.client.as_deref().cloned(),
-            Client::Request { info, .. } => {
-                info.as_ref().and_then(|json| serde_json::from_slice(json).ok())
-            }
+            Client::Request { info, .. } => info.as_ref().and_then(|json| serde_json::from_slice(json).ok()),
             Client::Unknown => None,
         }
     }
@@ -161,10 +159,9 @@ impl Exchange {
     pub fn client_capabilities(&self) -> &ClientCapabilities {
         match &self.0.caller.client {
             Client::Session { record, .. } => &record.capabilities,
-            Client::Request { capabilities, .. } => self
-                .0
-                .capabilities
-                .get_or_init(|| serde_json::from_slice(capabilities).unwrap_or_default()),
+            Client::Request { capabilities, .. } => {
+                self.0.capabilities.get_or_init(|| serde_json::from_slice(capabilities).unwrap_or_default())
+            }
             Client::Unknown => self.0.capabilities.get_or_init(ClientCapabilities::default),
         }
     }

@@ -98,9 +98,9 @@ impl Catalog {
     fn begin_read(&self, exchange: Exchange) -> Begun {
         let uri = &*exchange.asked().target;
         let started = run::guarded(&exchange, || {
-            self.resource(uri).map(|resource| resource.read(exchange.clone())).or_else(|| {
-                self.templates().iter().find_map(|template| template.read(&exchange, uri))
-            })
+            self.resource(uri)
+                .map(|resource| resource.read(exchange.clone()))
+                .or_else(|| self.templates().iter().find_map(|template| template.read(&exchange, uri)))
         });
         running(exchange, started.map(|handler| handler.ok_or(None)))
     }

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use trunkline_protocol::{
     Revision, RpcError,
     error::code,
-    revision::Era,
     model::{CallToolResult, Completion, GetPromptResult, InputRequiredResult, ReadResourceResult},
+    revision::Era,
 };
 
 use super::ask::{AskError, missing_capability};

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, future::Future, sync::Arc};
 
-use trunkline_protocol::model::{self, ContentBlock, GetPromptResult, Icon, PromptArgument, PromptMessage, Role};
+use trunkline_protocol::model::{
+    self, ContentBlock, GetPromptResult, Icon, PromptArgument, PromptMessage, Role,
+};
 
 use super::{
     completion::{Completer, Completers},

@@ -61,12 +61,7 @@ struct Carried {
 impl Rounds {
     /// The first round of a call.
     pub(crate) fn first(call: &Call<'_>, lifetime: Duration) -> Self {
-        Self {
-            binding: binding(call),
-            carried: Mutex::default(),
-            asked: Mutex::default(),
-            lifetime,
-        }
+        Self { binding: binding(call), carried: Mutex::default(), asked: Mutex::default(), lifetime }
     }
 
     /// Opens what an earlier round left, and adds the answers that came with this one.
@@ -140,9 +135,8 @@ impl Rounds {
         if content.len() > STATE_BYTES {
             return Err(format!("the call carries more than {STATE_BYTES} bytes from round to round"));
         }
-        let state = keys
-            .seal(Purpose::RequestState, &self.binding, &content)
-            .map_err(|error| error.to_string())?;
+        let state =
+            keys.seal(Purpose::RequestState, &self.binding, &content).map_err(|error| error.to_string())?;
         Ok(Some(InputRequiredResult {
             input_requests: asked.into_iter().collect(),
             request_state: Some(state),
@@ -168,9 +162,12 @@ fn now() -> u64 {
 fn binding(call: &Call<'_>) -> Vec<u8> {
     let arguments = call.arguments.map_or_else(|| b"{}".to_vec(), canonical);
     let mut digest = Sha256::new();
-    for part in
-        [call.principal.as_str().as_bytes(), call.method.name().as_bytes(), call.target.as_bytes(), &arguments]
-    {
+    for part in [
+        call.principal.as_str().as_bytes(),
+        call.method.name().as_bytes(),
+        call.target.as_bytes(),
+        &arguments,
+    ] {
         digest.update((part.len() as u64).to_be_bytes());
         digest.update(part);
     }

@@ -66,7 +66,8 @@ impl Running {
         outcome.unwrap_or_else(|| {
             // What the handler has started elsewhere is told to stop, too.
             cancelled.cancel();
-            let message = format!("the call took longer than its limit of {} s and was stopped", limit.as_secs_f32());
+            let message =
+                format!("the call took longer than its limit of {} s and was stopped", limit.as_secs_f32());
             self.failure(message)
         })
     }

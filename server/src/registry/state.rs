@@ -110,10 +110,7 @@ impl State {
     ) -> Result<bool, HandlerError> {
         let json = |value: Option<&T>| value.map(serde_json::to_vec).transpose();
         let (expected, new) = (json(expected)?.map(Bytes::from), json(new)?.map(Bytes::from));
-        self.store
-            .compare_and_set(&self.key, &field_name(name), expected, new)
-            .await?
-            .ok_or_else(gone)
+        self.store.compare_and_set(&self.key, &field_name(name), expected, new).await?.ok_or_else(gone)
     }
 }
 

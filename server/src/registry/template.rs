@@ -10,7 +10,10 @@ pub(crate) struct Template {
 enum Part {
     Literal(String),
     /// `{name}`: at least one character, no `/`; or `{+name}`: at least one character, anything.
-    Variable { name: String, reserved: bool },
+    Variable {
+        name: String,
+        reserved: bool,
+    },
 }
 
 /// A template that cannot be matched against URIs.
@@ -122,7 +125,8 @@ mod tests {
         assert_eq!(matched("demo://notes/{id}", "demo://notes/a%20b%2Fc"), one("id", "a b/c"));
         assert_eq!(matched("t://{id}/data", "t://123/data"), one("id", "123"));
         assert_eq!(matched("file:///{+path}", "file:///a/b"), one("path", "a/b"));
-        for other in ["demo://notes/", "demo://notes/7/8", "demo://note/7", "demo://notes/%ff", "demo://notes/%4"]
+        for other in
+            ["demo://notes/", "demo://notes/7/8", "demo://note/7", "demo://notes/%ff", "demo://notes/%4"]
         {
             assert_eq!(matched("demo://notes/{id}", other), None, "{other}");
         }

@@ -36,13 +36,7 @@ pub(crate) struct Directory {
 impl Directory {
     /// No sessions yet. One that never gets past `initialize` expires after `init_ttl`.
     pub(crate) fn new(services: Arc<Services>, init_ttl: Duration) -> Self {
-        Self {
-            services,
-            live: DashMap::new(),
-            reading: DashMap::new(),
-            started: Instant::now(),
-            init_ttl,
-        }
+        Self { services, live: DashMap::new(), reading: DashMap::new(), started: Instant::now(), init_ttl }
     }
 
     /// Opens a session in the store, as `initialize` asks for. Nothing of it is kept here until it is used.
@@ -73,11 +67,7 @@ impl Directory {
     ///
     /// # Errors
     /// If it is over, or the store cannot be reached.
-    pub(crate) async fn open(
-        &self,
-        session: &Arc<LiveSession>,
-        greeting: &Greeting,
-    ) -> Result<(), Refusal> {
+    pub(crate) async fn open(&self, session: &Arc<LiveSession>, greeting: &Greeting) -> Result<(), Refusal> {
         let key = Key::new(Kind::Session, session.id());
         // The field that says it is open comes last: nobody serves it before it is whole.
         for (field, value) in SessionRecord::opening(greeting) {
@@ -196,8 +186,7 @@ impl Directory {
     async fn read_from_store(&self, id: &Arc<str>) -> Result<Arc<LiveSession>, Refusal> {
         let record = self.load(id).await?;
         self.services.metrics.restored();
-        let session =
-            Arc::new(LiveSession::new(id.clone(), record, self.services.clone(), self.now()));
+        let session = Arc::new(LiveSession::new(id.clone(), record, self.services.clone(), self.now()));
         self.live.insert(id.clone(), session.clone());
         Ok(session)
     }

@@ -36,7 +36,9 @@ pub(crate) fn encode(
 
 /// What a model is told of a result that is over the limit.
 pub(super) fn too_large(bytes: usize, most: usize) -> String {
-    format!("the result of {bytes} bytes is larger than the limit of {most} (limits.result_bytes); ask for less")
+    format!(
+        "the result of {bytes} bytes is larger than the limit of {most} (limits.result_bytes); ask for less"
+    )
 }
 
 /// A guess that saves most answers from growing twice.

@@ -12,8 +12,8 @@ mod tasks;
 
 use std::{sync::Arc, time::Duration};
 
-use trunkline_protocol::{RequestId, jsonrpc::Response, lifecycle::ListenerToken};
 use tokio_util::sync::CancellationToken;
+use trunkline_protocol::{RequestId, jsonrpc::Response, lifecycle::ListenerToken};
 
 pub(crate) use directory::Directory;
 pub(crate) use live::{LiveSession, StreamPermit};

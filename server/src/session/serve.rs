@@ -145,13 +145,12 @@ async fn call(
 
 /// The method, if the caller's revision has it as a request.
 fn served(revision: Revision, incoming: &Incoming<'_>) -> Result<Method, Refusal> {
-    incoming
-        .method
-        .filter(|method| revision.features().requests.contains(method))
-        .ok_or_else(|| Refusal::MethodNotFound {
+    incoming.method.filter(|method| revision.features().requests.contains(method)).ok_or_else(|| {
+        Refusal::MethodNotFound {
             method: incoming.request.method.clone().into_owned(),
             modern: revision.era() == Era::Modern,
-        })
+        }
+    })
 }
 
 /// The outcome of a request that needs no handler: what the session answers itself.
@@ -163,9 +162,7 @@ async fn answer_at_once(
 ) -> Result<Option<Outcome>, Refusal> {
     let outcome = match method {
         Method::Ping => Outcome::Empty,
-        Method::ServerDiscover => {
-            Outcome::Encoded(core.registry.catalog().greeting(context.caller.revision))
-        }
+        Method::ServerDiscover => Outcome::Encoded(core.registry.catalog().greeting(context.caller.revision)),
         Method::LoggingSetLevel => {
             let level = level(incoming)?;
             if let Some(session) = &context.session {
@@ -268,9 +265,9 @@ fn wanted_level(context: &Context, params: &Params<'_>) -> Result<Option<LogLeve
         Client::Unknown => Ok(Some(LogLevel::Info)),
         Client::Request { .. } => match params.meta.as_ref().and_then(|meta| meta.log_level.as_ref()) {
             None => Ok(None),
-            Some(name) => LogLevel::from_name(&name.0).map(Some).ok_or_else(|| {
-                Refusal::InvalidParams(format!("{:?} is no log level", name.0))
-            }),
+            Some(name) => LogLevel::from_name(&name.0)
+                .map(Some)
+                .ok_or_else(|| Refusal::InvalidParams(format!("{:?} is no log level", name.0))),
         },
     }
 }

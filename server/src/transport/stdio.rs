@@ -7,11 +7,12 @@ use std::{
 };
 
 use bytes::Bytes;
+use futures_util::stream::unfold;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
     sync::mpsc,
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{io::StreamReader, sync::CancellationToken};
 use trunkline_protocol::{
     Method, RequestId, Revision, RpcError,
     jsonrpc::{Body, Bounds, Message, Notification, Request, parse, write_error, write_result},
@@ -86,7 +87,9 @@ pub(crate) async fn run(
             None => break,
             Some(Ok(line)) if line.iter().all(u8::is_ascii_whitespace) => {}
             Some(Ok(line)) => connection.take(&line).await,
-            Some(Err(TooLong)) => connection.refuse(None, &Refusal::BodyTooLarge { limit: connection.settings.line }).await,
+            Some(Err(TooLong)) => {
+                connection.refuse(None, &Refusal::BodyTooLarge { limit: connection.settings.line }).await
+            }
         }
     }
     drain.begin();
@@ -96,6 +99,32 @@ pub(crate) async fn run(
         Ok(Ok(written)) => written,
         Ok(Err(_)) | Err(_) => Ok(()),
     }
+}
+
+/// Standard input. Read by a thread of its own: one that waits in the runtime's own pool would keep the process from ending
+/// until the client writes another line.
+pub(crate) fn input() -> impl AsyncRead + Unpin {
+    /// Chunks that have been read ahead, of 64 KiB at most.
+    const AHEAD: usize = 4;
+    let (chunks, read) = mpsc::channel::<std::io::Result<Bytes>>(AHEAD);
+    std::thread::spawn(move || {
+        let mut stdin = std::io::stdin().lock();
+        loop {
+            let chunk = match std::io::BufRead::fill_buf(&mut stdin) {
+                Ok([]) => return,
+                Ok(chunk) => Ok(Bytes::copy_from_slice(chunk)),
+                Err(error) => Err(error),
+            };
+            let (length, failed) = (chunk.as_ref().map_or(0, Bytes::len), chunk.is_err());
+            std::io::BufRead::consume(&mut stdin, length);
+            if chunks.blocking_send(chunk).is_err() || failed {
+                return;
+            }
+        }
+    });
+    StreamReader::new(Box::pin(unfold(read, |mut read| async move {
+        read.recv().await.map(|chunk| (chunk, read))
+    })))
 }
 
 /// A line that is longer than accepted; the rest of it has been read.
@@ -129,10 +158,7 @@ fn memchr_newline(bytes: &[u8]) -> Option<usize> {
     bytes.iter().position(|byte| *byte == b'\n')
 }
 
-async fn write(
-    mut lines: mpsc::Receiver<Bytes>,
-    mut output: impl AsyncWrite + Unpin,
-) -> std::io::Result<()> {
+async fn write(mut lines: mpsc::Receiver<Bytes>, mut output: impl AsyncWrite + Unpin) -> std::io::Result<()> {
     while let Some(line) = lines.recv().await {
         output.write_all(&line).await?;
         output.write_all(b"\n").await?;
@@ -230,7 +256,13 @@ impl Connection {
         self.say(greet(&self.core, revision, &request.id).body).await;
         let wanted = Wanted::Session(session);
         let broadcasts = Broadcasts::after(self.core.clone(), revision, wanted, None).await?;
-        tokio::spawn(forward(broadcasts, self.lines.clone(), self.drain.clone(), CancellationToken::new(), None));
+        tokio::spawn(forward(
+            broadcasts,
+            self.lines.clone(),
+            self.drain.clone(),
+            CancellationToken::new(),
+            None,
+        ));
         Ok(())
     }
 
@@ -240,7 +272,8 @@ impl Connection {
         incoming: &Incoming<'_>,
         cancel: CancellationToken,
     ) -> Result<(), Refusal> {
-        let raw = incoming.request.params.ok_or_else(|| Refusal::InvalidParams("params are missing".into()))?;
+        let raw =
+            incoming.request.params.ok_or_else(|| Refusal::InvalidParams("params are missing".into()))?;
         let asked: ListenParams = read(raw, "params").map_err(Refusal::InvalidParams)?;
         let most = self.settings.listen_subscriptions;
         let catalog = self.core.registry.catalog().clone();
@@ -249,7 +282,9 @@ impl Connection {
         let mut acknowledged = Vec::new();
         revision.write_subscriptions_acknowledged(&mut acknowledged, &granted, &id);
         let mut farewell = Vec::new();
-        write_result(&mut farewell, &id, |out| revision.write_listen_result(out, &id, catalog.server(revision)));
+        write_result(&mut farewell, &id, |out| {
+            revision.write_listen_result(out, &id, catalog.server(revision))
+        });
         let wanted = Wanted::Filter { listen: id.clone(), filter: granted };
         let broadcasts = Broadcasts::after(self.core.clone(), revision, wanted, None).await?;
         self.say(acknowledged.into()).await;

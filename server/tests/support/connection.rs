@@ -157,7 +157,8 @@ impl Connection {
     #[track_caller]
     fn transfer_chunk(&mut self) -> Option<Vec<u8>> {
         let size = self.line();
-        let size = usize::from_str_radix(size.trim(), 16).unwrap_or_else(|_| panic!("no chunk size: {size:?}"));
+        let size =
+            usize::from_str_radix(size.trim(), 16).unwrap_or_else(|_| panic!("no chunk size: {size:?}"));
         while self.buffer.len() < size + 2 {
             assert!(self.fill(), "closed within a chunk of {size} bytes");
         }
@@ -193,7 +194,10 @@ impl Connection {
                 true
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                panic!("nothing came for {DEADLINE:?}; before it: {:?}", String::from_utf8_lossy(&self.buffer))
+                panic!(
+                    "nothing came for {DEADLINE:?}; before it: {:?}",
+                    String::from_utf8_lossy(&self.buffer)
+                )
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => true,
             // Closed with something of ours unread.

@@ -8,8 +8,8 @@
 mod connection;
 mod events;
 mod message;
-mod session;
 mod server;
+mod session;
 mod wait;
 
 pub(crate) use connection::Connection;

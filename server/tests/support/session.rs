@@ -40,8 +40,7 @@ impl<'a> Session<'a> {
     /// The message that opens a session.
     pub(crate) fn hello(revision: &str, capabilities: &Value) -> Value {
         let client = json!({"name": "test", "version": "1"});
-        let params =
-            json!({"protocolVersion": revision, "capabilities": capabilities, "clientInfo": client});
+        let params = json!({"protocolVersion": revision, "capabilities": capabilities, "clientInfo": client});
         json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
     }
 
@@ -179,8 +178,7 @@ impl Modern {
 
     /// The request, with the headers that mirror it.
     pub(crate) fn request(&self) -> Request {
-        let request =
-            Request::post(&self.message()).version(MODERN).header("Mcp-Method", &self.method);
+        let request = Request::post(&self.message()).version(MODERN).header("Mcp-Method", &self.method);
         let target = ["name", "uri", "taskId"].iter().find_map(|field| self.params[*field].as_str());
         let named = matches!(
             self.method.as_str(),

@@ -47,11 +47,7 @@ impl Lease {
     }
 
     /// Whether a replica is there.
-    pub(super) async fn is_there(
-        &self,
-        store: &dyn SessionStore,
-        replica: &str,
-    ) -> Result<bool, StoreError> {
+    pub(super) async fn is_there(&self, store: &dyn SessionStore, replica: &str) -> Result<bool, StoreError> {
         Ok(*replica == *self.replica || store.load(&key(replica)).await?.is_some())
     }
 }

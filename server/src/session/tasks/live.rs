@@ -214,8 +214,10 @@ impl LiveTask {
 
     async fn answer_to(&self, key: &str) -> Result<Box<RawValue>, AskError> {
         let mut seen = self.seen.subscribe();
-        let answered = seen.wait_for(|state| state.as_ref().is_some_and(|state| state.answered(key).is_some()));
-        let Some(blob) = answered.await.ok().and_then(|state| state.as_ref()?.answered(key).map(str::to_owned))
+        let answered =
+            seen.wait_for(|state| state.as_ref().is_some_and(|state| state.answered(key).is_some()));
+        let Some(blob) =
+            answered.await.ok().and_then(|state| state.as_ref()?.answered(key).map(str::to_owned))
         else {
             return Err(AskError::Closed);
         };

@@ -113,7 +113,9 @@ pub(super) fn plan(
             let asked = params.task.filter(|_| catalog.has_tasks());
             let unserved = |what| Err(RpcError::new(code::METHOD_NOT_FOUND, format!("this tool {what}")));
             match (support, asked) {
-                (TaskSupport::Forbidden, Some(_)) => unserved("does not run as a task; call it without `task`"),
+                (TaskSupport::Forbidden, Some(_)) => {
+                    unserved("does not run as a task; call it without `task`")
+                }
                 (TaskSupport::Required, None) => unserved("runs as a task only; call it with `task`"),
                 (_, None) => Ok(Plan::Call),
                 (_, Some(raw)) => {
@@ -123,12 +125,14 @@ pub(super) fn plan(
                 }
             }
         }
-        TaskDialect::Extension => match (support, support != TaskSupport::Forbidden && takes_tasks(context)) {
-            (TaskSupport::Required, false) => Err(missing_extension()),
-            (_, false) => Ok(Plan::Call),
-            (_, true) if tool.asks_before_task => Ok(Plan::CallFirst),
-            (_, true) => Ok(Plan::Task(services.limits.task_ttl)),
-        },
+        TaskDialect::Extension => {
+            match (support, support != TaskSupport::Forbidden && takes_tasks(context)) {
+                (TaskSupport::Required, false) => Err(missing_extension()),
+                (_, false) => Ok(Plan::Call),
+                (_, true) if tool.asks_before_task => Ok(Plan::CallFirst),
+                (_, true) => Ok(Plan::Task(services.limits.task_ttl)),
+            }
+        }
     }
 }
 

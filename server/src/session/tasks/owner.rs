@@ -68,9 +68,9 @@ impl Owner {
     /// Whether the id was minted for this owner, by any replica. Costs the store nothing.
     pub(super) fn minted(&self, keys: &KeyRing, id: &str) -> bool {
         id.len() == RANDOM_LEN + Tag::LEN
-            && id.split_at_checked(RANDOM_LEN).is_some_and(|(random, tag)| {
-                keys.verify(Purpose::TaskId, &self.binding(random), tag)
-            })
+            && id
+                .split_at_checked(RANDOM_LEN)
+                .is_some_and(|(random, tag)| keys.verify(Purpose::TaskId, &self.binding(random), tag))
     }
 
     /// A tag on a place in the list of this owner's tasks.

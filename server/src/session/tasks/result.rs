@@ -2,11 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use futures_util::{
-    StreamExt,
-    future::BoxFuture,
-    stream::FuturesUnordered,
-};
+use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -101,12 +97,7 @@ async fn outcome(core: &Core, id: &str, task: &TaskRecord) -> Result<Outcome, St
 }
 
 /// Reads the task, and if nothing was told of it, whether the replica that runs it is still there.
-async fn look(
-    core: &Core,
-    owner: &Owner,
-    id: &str,
-    told: bool,
-) -> Result<Option<TaskRecord>, StoreError> {
+async fn look(core: &Core, owner: &Owner, id: &str, told: bool) -> Result<Option<TaskRecord>, StoreError> {
     if told { core.tasks.records.load(id).await } else { find(core, owner, id).await }
 }
 

@@ -103,10 +103,7 @@ mod tests {
     fn an_id_leads_back_to_its_place_in_its_own_session_only() {
         let keys = KeyRing::generate();
         let id = EventIds::of_call(&keys, "s1", "abc").at(PLACE);
-        assert_eq!(
-            Resume::read(&keys, "s1", &id),
-            Some(Resume::Call { stream: "abc".into(), after: PLACE })
-        );
+        assert_eq!(Resume::read(&keys, "s1", &id), Some(Resume::Call { stream: "abc".into(), after: PLACE }));
         assert_eq!(Resume::read(&keys, "s2", &id), None);
         assert_eq!(Resume::read(&KeyRing::generate(), "s1", &id), None);
         let id = EventIds::of_listener(&keys, "s1").at(PLACE);

@@ -267,9 +267,8 @@ impl Ends {
         let never = CancellationToken::new();
         let closed = self.session.as_ref().map_or(&never, |session| session.live.closed());
         let replaced = self.listening.as_ref().map_or(&never, |listening| &listening.end);
-        let drained = async {
-            if self.early { self.drain.draining().await } else { self.drain.closing().await }
-        };
+        let drained =
+            async { if self.early { self.drain.draining().await } else { self.drain.closing().await } };
         tokio::select! {
             () = closed.cancelled() => {}
             () = replaced.cancelled() => {}

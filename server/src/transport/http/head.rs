@@ -95,7 +95,9 @@ pub(super) fn check_mirrored(
         _ => return Ok(()),
     };
     let Some(named) = named else {
-        return Err(Refusal::InvalidParams("params lack the name, uri or taskId of the request's target".into()));
+        return Err(Refusal::InvalidParams(
+            "params lack the name, uri or taskId of the request's target".into(),
+        ));
     };
     let values = &mut request.headers().get_all(&NAME);
     match (values.next(), values.next()) {
@@ -131,9 +133,8 @@ pub(super) fn check_params(
         if repeated {
             return Err(Refusal::HeaderMismatch(format!("the header {} is repeated", annotation.header)));
         }
-        check_param(value.map(|value| value.as_bytes()), annotation.value(&arguments)).map_err(|error| {
-            Refusal::HeaderMismatch(format!("the header {}: {error}", annotation.header))
-        })?;
+        check_param(value.map(|value| value.as_bytes()), annotation.value(&arguments))
+            .map_err(|error| Refusal::HeaderMismatch(format!("the header {}: {error}", annotation.header)))?;
     }
     Ok(())
 }

@@ -2,12 +2,7 @@
 
 use actix_web::{HttpResponse, web};
 use bytes::Bytes;
-use trunkline_protocol::{
-    header::Acceptable,
-    jsonrpc::write_result,
-    model::ListenParams,
-    params::read,
-};
+use trunkline_protocol::{header::Acceptable, jsonrpc::write_result, model::ListenParams, params::read};
 
 use super::{
     Endpoint,
@@ -59,12 +54,7 @@ pub(super) async fn open(
         broadcasts: Box::new(broadcasts),
         _held: core.services.metrics.hold(Gauge::Streams),
     };
-    let ends = Ends {
-        drain: endpoint.drain.clone(),
-        early: true,
-        session: None,
-        listening: None,
-        _permit: None,
-    };
+    let ends =
+        Ends { drain: endpoint.drain.clone(), early: true, session: None, listening: None, _permit: None };
     Ok(stream::open(endpoint, feed, ends, None, Some(farewell.into())))
 }

@@ -86,7 +86,8 @@ impl Settings {
 /// Adds the endpoint's routes. Both spellings of the path are served directly: clients drop their credentials in a redirect.
 pub(crate) fn routes(endpoint: &web::Data<Endpoint>, app: &mut web::ServiceConfig) {
     let path = endpoint.settings.path.trim_end_matches('/');
-    let spellings = if path.is_empty() { vec!["/".to_owned()] } else { vec![path.to_owned(), format!("{path}/")] };
+    let spellings =
+        if path.is_empty() { vec!["/".to_owned()] } else { vec![path.to_owned(), format!("{path}/")] };
     for spelling in spellings {
         app.service(
             web::resource(spelling)
@@ -97,9 +98,13 @@ pub(crate) fn routes(endpoint: &web::Data<Endpoint>, app: &mut web::ServiceConfi
         );
     }
     if endpoint.settings.sse_2024 {
-        app.service(web::resource("/sse").route(web::get().to(sse2024::open)).default_service(web::to(only_get)));
         app.service(
-            web::resource("/messages").route(web::post().to(sse2024::post)).default_service(web::to(only_post)),
+            web::resource("/sse").route(web::get().to(sse2024::open)).default_service(web::to(only_get)),
+        );
+        app.service(
+            web::resource("/messages")
+                .route(web::post().to(sse2024::post))
+                .default_service(web::to(only_post)),
         );
     }
 }

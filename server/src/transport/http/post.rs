@@ -70,7 +70,9 @@ async fn take(
         Body::Single(Message::Notification(notification)) => {
             exchange.notification(&notification).await.map_err(Rejected::from)
         }
-        Body::Single(Message::Response(response)) => exchange.response(response).await.map_err(Rejected::from),
+        Body::Single(Message::Response(response)) => {
+            exchange.response(response).await.map_err(Rejected::from)
+        }
         Body::Batch(messages) => exchange.batch(messages).await.map_err(Rejected::from),
     }
 }
@@ -96,14 +98,33 @@ impl Post<'_> {
         let incoming = Incoming { request, method, params: &params, body: self.body };
         match claim {
             Claim::Modern(revision) => self.modern(revision, principal, &incoming).await,
-            Claim::Legacy(_) if method == Some(Method::Initialize) => {
-                self.initialize(&principal, request).await
-            }
             Claim::Legacy(header) => {
-                let context = self.legacy(&principal, header).await?;
-                self.answer(&context, &incoming).await
+                let answered = self.legacy_request(&principal, header, &incoming).await;
+                answered.or_else(|refusal| self.as_error(&request.id, refusal))
             }
         }
+    }
+
+    /// A request of the older revisions.
+    async fn legacy_request(
+        &self,
+        principal: &Principal,
+        header: Option<Revision>,
+        incoming: &Incoming<'_>,
+    ) -> Result<HttpResponse, Refusal> {
+        if incoming.method == Some(Method::Initialize) {
+            return self.initialize(principal, incoming.request).await;
+        }
+        let context = self.legacy(principal, header).await?;
+        self.answer(&context, incoming).await
+    }
+
+    /// In the older revisions, parameters that do not fit are an answer like any other: their clients take HTTP 400 for a
+    /// fault of the connection.
+    fn as_error(&self, id: &RequestId, refusal: Refusal) -> Result<HttpResponse, Refusal> {
+        let Refusal::InvalidParams(_) = refusal else { return Err(refusal) };
+        let answer = refused(Some(id), &refusal.answer().error, 200);
+        Ok(reply::plain(self.endpoint, self.accept, vec![answer], false, None))
     }
 
     /// A request that describes itself.
@@ -177,7 +198,11 @@ impl Post<'_> {
         Ok(context::session_context(session))
     }
 
-    async fn initialize(&self, principal: &Principal, request: &Request<'_>) -> Result<HttpResponse, Refusal> {
+    async fn initialize(
+        &self,
+        principal: &Principal,
+        request: &Request<'_>,
+    ) -> Result<HttpResponse, Refusal> {
         if self.endpoint.drain.is_draining() {
             return Err(Refusal::Draining);
         }
@@ -199,10 +224,7 @@ impl Post<'_> {
         Ok(reply::plain(self.endpoint, self.accept, vec![answer], false, session.as_ref()))
     }
 
-    async fn notification(
-        &self,
-        notification: &Notification<'_>,
-    ) -> Result<HttpResponse, Refusal> {
+    async fn notification(&self, notification: &Notification<'_>) -> Result<HttpResponse, Refusal> {
         let params = Params::read(notification.params).unwrap_or_default();
         let method = Method::from_name(&notification.method);
         let version = head::protocol_version(self.request);
@@ -217,10 +239,7 @@ impl Post<'_> {
         Ok(reply::accepted(self.endpoint))
     }
 
-    async fn response(
-        &self,
-        response: Response<'_>,
-    ) -> Result<HttpResponse, Refusal> {
+    async fn response(&self, response: Response<'_>) -> Result<HttpResponse, Refusal> {
         if head::is_modern(self.request) {
             let error = RpcError::invalid_request("this revision has no responses of clients");
             return Err(Refusal::Malformed(error));
@@ -235,7 +254,8 @@ impl Post<'_> {
     /// A batch: answered together, or on one stream (2025-03-26 *Sending Messages to the Server*).
     async fn batch(&self, messages: Vec<Result<Message<'_>, Malformed>>) -> Result<HttpResponse, Refusal> {
         let header = head::protocol_version(self.request);
-        let stated = header.map(|name| Revision::from_name(name).ok_or(Refusal::BatchNotServed)).transpose()?;
+        let stated =
+            header.map(|name| Revision::from_name(name).ok_or(Refusal::BatchNotServed)).transpose()?;
         if stated.is_some_and(|revision| !revision.features().batch) {
             return Err(Refusal::BatchNotServed);
         }
@@ -243,10 +263,8 @@ impl Post<'_> {
         if !context.caller.revision.features().batch {
             return Err(Refusal::BatchNotServed);
         }
-        let answers = messages
-            .iter()
-            .filter(|message| matches!(message, Err(_) | Ok(Message::Request(_))))
-            .count();
+        let answers =
+            messages.iter().filter(|message| matches!(message, Err(_) | Ok(Message::Request(_)))).count();
         let place = Place::of(self.endpoint, &context, self.accept);
         let outbox = Arc::new(Outbox::new(place.carrier.clone(), answers));
         for message in messages {
@@ -273,12 +291,10 @@ impl Post<'_> {
     ) -> Result<(), Refusal> {
         let core = &self.endpoint.core;
         let (id, refusal) = match message {
-            Ok(Message::Request(request)) => {
-                match self.member_request(context, outbox, &request).await {
-                    Ok(()) => return Ok(()),
-                    Err(refusal) => (Some(request.id), refusal),
-                }
-            }
+            Ok(Message::Request(request)) => match self.member_request(context, outbox, &request).await {
+                Ok(()) => return Ok(()),
+                Err(refusal) => (Some(request.id), refusal),
+            },
             Ok(Message::Notification(note)) => {
                 return context::notified(core, context, Method::from_name(&note.method), note.params).await;
             }

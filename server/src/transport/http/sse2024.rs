@@ -109,8 +109,8 @@ async fn take(
     }
     head::admit(request, &endpoint.settings)?;
     head::check_content_type(request)?;
-    let query = web::Query::<Query>::from_query(request.query_string())
-        .map_err(|_| Refusal::SessionRequired)?;
+    let query =
+        web::Query::<Query>::from_query(request.query_string()).map_err(|_| Refusal::SessionRequired)?;
     let session = endpoint.core.directory.find(&query.session_id, &Principal::anonymous()).await?;
     let body = body::read(request, payload, &endpoint.settings).await?;
     let posted = Posted { endpoint, session, body: &body };
