@@ -54,7 +54,9 @@ apt() {
 }
 
 find_python() {
-    command -v "$PYTHON" >/dev/null || apt python3 python3-venv || die "no $PYTHON. Install Python 3.10 or newer."
+    if ! command -v "$PYTHON" >/dev/null; then
+        if [ "$PYTHON" != python3 ] || ! apt python3 python3-venv; then die "no $PYTHON. Install Python 3.10 or newer."; fi
+    fi
     "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || die "$PYTHON is older than 3.10. Set PYTHON to a newer one."
     "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null || apt python3-venv ||
         die "$PYTHON has no venv or ensurepip. Install python3-venv."

@@ -13,6 +13,8 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
 OUT = ROOT / "bench" / "out"
 SERVER_CORE, CLIENT_CORE = 0, 1
 TICK = os.sysconf("SC_CLK_TCK")
+# Seconds until a server listens; many under valgrind.
+START = 60
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -33,9 +35,10 @@ def free_ports(count: int) -> list[int]:
 
 
 class Server:
-    """A running server. `wrapper` goes before its command line, valgrind for example."""
+    """A running server. `wrapper` goes before its command line, valgrind for example; `pause` is between two looks whether
+    it listens, in seconds."""
 
-    def __init__(self, command: list[str], port: int, wrapper: list[str] | None = None, limit: float = 60) -> None:
+    def __init__(self, command: list[str], port: int, wrapper: list[str] | None = None, pause: float = 0.01) -> None:
         self.port = port
         self.name = Path(command[0]).name
         OUT.mkdir(exist_ok=True)
@@ -44,12 +47,12 @@ class Server:
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(pinned, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.pid = self.process.pid
-        deadline = time.monotonic() + limit
+        deadline = time.monotonic() + START
         while time.monotonic() < deadline and self.process.poll() is None:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     return
-            time.sleep(0.002)
+            time.sleep(pause)
         self.end()
         raise RuntimeError(f"{command[0]} does not listen; see {self.log}")
 
@@ -96,14 +99,12 @@ def config(**sections: dict[str, object]) -> Path:
     return path
 
 
-def trunkline(wrapper: list[str] | None = None, **sections: dict[str, object]) -> Server:
+def trunkline(wrapper: list[str] | None = None, pause: float = 0.01, **sections: dict[str, object]) -> Server:
     """The demo server with its defaults, apart from `config`."""
     port, admin = free_ports(2)
     command = [str(TARGET / "trunkline"), "serve", "--demo", "--config", str(config(**sections))]
     command += ["--bind", f"127.0.0.1:{port}", "--admin-bind", f"127.0.0.1:{admin}"]
-    server = Server(command, port, wrapper)
-    server.admin = admin
-    return server
+    return Server(command, port, wrapper, pause)
 
 
 def floor(length: int, list_file: Path | None = None, wrapper: list[str] | None = None) -> Server:

@@ -8,7 +8,8 @@ from pathlib import Path
 REQUESTS = Path(__file__).resolve().parent.parent / "requests"
 LEGACY = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 REVISIONS = (*LEGACY, "2026-07-28")
-# Ids of eight digits, so that every request and every answer of a kind has the same length.
+# Eight digits, as the numbers to add have three and four and their sum four: every request of a kind has the same
+# length, and so has every answer.
 FIRST_ID = 10_000_000
 # Seconds. Everything answers in milliseconds; under valgrind in tenths of a second.
 TIMEOUT = 60
@@ -24,7 +25,7 @@ class Template:
 
     def fill(self, host: str, session: str, number: int) -> tuple[bytes, int]:
         """The request's bytes, and the sum that answers it."""
-        a, b = number % 1000, 1000 + number % 7
+        a, b = 100 + number % 900, 1000 + number % 7
         body = self.body
         for gap, value in (("{id}", FIRST_ID + number), ("{a}", a), ("{b}", b)):
             body = body.replace(gap, str(value))

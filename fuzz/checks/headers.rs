@@ -1,11 +1,14 @@
 //! Values of headers: nothing panics, and what is said in two ways says the same. Every check sees every input.
 
-use std::collections::HashSet;
+use std::{
+    collections::HashSet,
+    net::{IpAddr, Ipv4Addr},
+};
 
 use serde_json::Value;
 use trunkline_protocol::header::{
-    Acceptable, HostPolicy, MAX_EVENT_ID, Media, OriginPolicy, annotations, check_param, decode_mirrored,
-    encode_mirrored, last_event_id, mirror_param,
+    Acceptable, AllowedHost, HostPolicy, MAX_EVENT_ID, Media, OriginPolicy, annotations, check_param,
+    decode_mirrored, encode_mirrored, last_event_id, mirror_param,
 };
 
 /// Checks one value as every header there is, and as a schema.
@@ -73,8 +76,28 @@ fn check_origin(data: &[u8]) {
         assert!(any_host.allows([data]));
     }
     let as_origin = [&b"http://"[..], data].concat();
-    assert_eq!(any_host.allows([data]), any_origin.allows([&as_origin[..]]), "one grammar for both");
+    let (host, origin) = (any_host.allows([data]), any_origin.allows([&as_origin[..]]));
+    let empty_port = data.ends_with(b":");
+    assert!(host == origin || (empty_port && !origin), "one grammar for both, save for an empty port");
+    check_default(data, &as_origin);
     assert!(!data.eq_ignore_ascii_case(b"null") || !any_origin.allows([data]));
+}
+
+/// What is served where nothing is configured. A second opinion on what an address is comes from the standard library.
+fn check_default(host: &[u8], origin: &[u8]) {
+    let own = HostPolicy::default().allows([host]);
+    assert!(own || !OriginPolicy::default().allows([origin]), "{host:?} is loopback for pages only");
+    let text = String::from_utf8_lossy(host).to_ascii_lowercase();
+    let name = text.trim_end_matches(|c: char| c.is_ascii_digit()).strip_suffix(':').unwrap_or(&text);
+    let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    let address = bare.parse::<IpAddr>();
+    assert!(!own || name == "localhost" || address.as_ref().is_ok_and(IpAddr::is_loopback), "{text:?}");
+    let on_all = HostPolicy::from_iter([AllowedHost::bound_to(Ipv4Addr::UNSPECIFIED.into())]);
+    assert!(!on_all.allows([host]) || address.is_ok(), "{text:?} is no address");
+    if let Ok(address) = address {
+        let bound = HostPolicy::from_iter([AllowedHost::bound_to(address)]);
+        assert!(!on_all.allows([host]) || bound.allows([host]), "{text:?} is not itself");
+    }
 }
 
 /// The value as an entry of the lists: it fits itself, and nothing it is part of.
@@ -89,7 +112,8 @@ fn check_entry(data: &[u8]) {
     if let Ok(policy) = OriginPolicy::parse([entry])
         && entry.contains("://")
     {
-        assert!(wild || policy.allows([data]), "{entry:?} as an origin does not fit itself");
+        let origin = data.strip_suffix(b"/").unwrap_or(data);
+        assert!(wild || policy.allows([origin]), "{entry:?} as an origin does not fit itself");
         assert!(!policy.allows([&suffixed[..]]), "{entry:?} fits more than itself");
     }
 }

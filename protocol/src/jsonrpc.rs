@@ -5,7 +5,11 @@ use std::{borrow::Cow, fmt};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::value::RawValue;
 
-use crate::{error::RpcError, ids::RequestId, params::Text};
+use crate::{
+    error::RpcError,
+    ids::RequestId,
+    params::{Params, Text},
+};
 
 /// What one HTTP body or one line holds.
 #[derive(Debug)]
@@ -34,8 +38,10 @@ pub struct Request<'a> {
     pub id: RequestId,
     /// The method's name, known or not.
     pub method: Cow<'a, str>,
-    /// An object, if anything. Not parsed yet.
+    /// An object, if anything. Not parsed yet; absent where [`Request::params`] has been read already.
     pub params: Option<&'a RawValue>,
+    /// The parameters of a method that is called often, read in the same pass as the envelope.
+    read: Option<Params<'a>>,
 }
 
 /// A notification.
@@ -147,8 +153,23 @@ fn parse_batch(body: &[u8], most: usize) -> Result<Body<'_>, Malformed> {
 }
 
 fn parse_message(json: &[u8]) -> Result<Message<'_>, Malformed> {
-    let envelope: Envelope<'_> = serde_json::from_slice(json).map_err(|error| explain(json, &error))?;
-    envelope.into_message()
+    if let Ok(envelope) = read_envelope(json, true) {
+        return envelope.into_message();
+    }
+    // Parameters that do not fit are the method's to complain of, not the envelope's.
+    read_envelope(json, false).map_err(|error| explain(json, &error))?.into_message()
+}
+
+fn read_envelope(json: &[u8], with_params: bool) -> serde_json::Result<Envelope<'_>> {
+    let mut deserializer = serde_json::Deserializer::from_slice(json);
+    let envelope = deserializer.deserialize_map(EnvelopeVisitor { with_params })?;
+    deserializer.end()?;
+    Ok(envelope)
+}
+
+/// Whether a request of this method needs no more of its parameters than [`Params`] has.
+fn is_read_at_once(method: &str) -> bool {
+    matches!(method, "tools/call" | "tools/list" | "resources/read" | "prompts/get")
 }
 
 /// The slow path of a message that could not be read: syntax or shape, and which id to answer.
@@ -176,6 +197,7 @@ struct Envelope<'a> {
     id: Option<Option<RequestId>>,
     method: Option<Cow<'a, str>>,
     params: Option<&'a RawValue>,
+    read: Option<Params<'a>>,
     result: Option<&'a RawValue>,
     error: Option<RpcError>,
 }
@@ -196,7 +218,7 @@ impl<'a> Envelope<'a> {
         }
         match (self.method, self.id, self.result, self.error) {
             (Some(method), Some(Some(id)), None, None) => {
-                Ok(Message::Request(Request { id, method, params: self.params }))
+                Ok(Message::Request(Request { id, method, params: self.params, read: self.read }))
             }
             (Some(method), None, None, None) => {
                 Ok(Message::Notification(Notification { method, params: self.params }))
@@ -213,13 +235,10 @@ impl<'a> Envelope<'a> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Envelope<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(EnvelopeVisitor)
-    }
+struct EnvelopeVisitor {
+    /// Reads the parameters, too, where the method's name came before them.
+    with_params: bool,
 }
-
-struct EnvelopeVisitor;
 
 /// Sets a member once: a repeated key lets two readers of one body see two messages.
 fn once<T, E: de::Error>(slot: &mut Option<T>, value: T, key: &'static str) -> Result<(), E> {
@@ -240,6 +259,9 @@ impl<'de> de::Visitor<'de> for EnvelopeVisitor {
                 "jsonrpc" => envelope.version = map.next_value::<Text<'de>>()?.0 == "2.0",
                 "id" => once(&mut envelope.id, map.next_value()?, "id")?,
                 "method" => once(&mut envelope.method, map.next_value::<Text<'de>>()?.0, "method")?,
+                "params" if self.with_params && envelope.method.as_deref().is_some_and(is_read_at_once) => {
+                    once(&mut envelope.read, map.next_value::<Object<'de>>()?.0, "params")?;
+                }
                 "params" => {
                     if let Some(params) = map.next_value::<Option<&'de RawValue>>()? {
                         once(&mut envelope.params, params, "params")?;
@@ -252,6 +274,41 @@ impl<'de> de::Visitor<'de> for EnvelopeVisitor {
             }
         }
         Ok(envelope)
+    }
+}
+
+/// Parameters that are an object: a derived reader would take an array for one.
+struct Object<'a>(Params<'a>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor)
+    }
+}
+
+struct ObjectVisitor;
+
+impl<'de> de::Visitor<'de> for ObjectVisitor {
+    type Value = Object<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Object<'de>, A::Error> {
+        Params::deserialize(de::value::MapAccessDeserializer::new(map)).map(Object)
+    }
+}
+
+// === impl Request ===
+
+impl<'a> Request<'a> {
+    /// The parameters that decide where the request goes. To be called once.
+    ///
+    /// # Errors
+    /// A message for the caller that names the member which does not fit.
+    pub fn take_params(&mut self) -> Result<Params<'a>, String> {
+        self.read.take().map_or_else(|| Params::read(self.params), Ok)
     }
 }
 

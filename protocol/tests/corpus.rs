@@ -1,32 +1,17 @@
-//! The inputs that fuzzing keeps, through the checks that fuzzing runs: a finding stays found without a fuzzer.
+//! The inputs that fuzzing keeps, of what is read from bytes.
 
-#![expect(
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "a check panics on a finding, and the last name printed is its input"
-)]
-
-use std::{fs, path::Path};
+#![expect(clippy::panic, reason = "a check panics on a finding")]
 
 #[path = "../../fuzz/checks/envelope.rs"]
 mod envelope;
 #[path = "../../fuzz/checks/headers.rs"]
 mod headers;
+#[path = "../../fuzz/checks/replay.rs"]
+mod replay;
 #[path = "../../fuzz/checks/sse_decoder.rs"]
 mod sse_decoder;
 
-fn replay(target: &str, check: fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(target);
-    let mut inputs: Vec<_> = fs::read_dir(&folder)
-        .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect())
-        .expect("a folder of inputs");
-    inputs.sort();
-    assert!(!inputs.is_empty(), "{} is empty", folder.display());
-    for input in inputs {
-        println!("{}", input.display());
-        check(&fs::read(&input).expect("an input"));
-    }
-}
+use replay::replay;
 
 #[test]
 fn envelope_inputs_pass() {

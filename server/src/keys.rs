@@ -193,7 +193,11 @@ impl KeyRing {
     /// A new session id: 128 random bits and a tag, [`KeyRing::SESSION_ID_LEN`] url-safe characters.
     #[must_use]
     pub(crate) fn mint_session_id(&self) -> String {
-        let random: [u8; SESSION_RANDOM] = rand::random();
+        self.session_id_of(rand::random())
+    }
+
+    /// The session id with this random part.
+    pub(crate) fn session_id_of(&self, random: [u8; SESSION_RANDOM]) -> String {
         let mut id = [0; SESSION_BYTES];
         id[..SESSION_RANDOM].copy_from_slice(&random);
         id[SESSION_RANDOM..].copy_from_slice(&self.signer().tag(Purpose::SessionId, &[&random]));

@@ -6,6 +6,8 @@ mod builtin;
 pub mod config;
 mod drain;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod keys;
 mod outbox;
 mod principal;

@@ -3,8 +3,12 @@
 //!
 //! An outbox is handed down with the request. Whoever serves it says things into it, and never learns what carries them.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
@@ -24,21 +28,20 @@ pub(crate) enum Carrier {
     Json,
     /// A stream of this request alone, which ends with the connection.
     Direct,
-    /// A stream of this request that can be resumed: a log in the hub, named when it is first needed.
+    /// A stream of this request that can be resumed: a log in the hub.
     Log(LogCarrier),
     /// A stream that many requests share, of a client that reads all its answers there.
     Shared(Shared),
 }
 
-/// Where the log of a resumable stream is made.
+/// The log of a stream of one session.
 #[derive(Clone)]
 pub(crate) struct LogCarrier {
-    /// Holds the log.
-    pub(crate) hub: Arc<dyn Hub>,
-    /// The log's name, unique to this request.
-    pub(crate) topic: Topic,
-    /// How much of it is kept.
-    pub(crate) retention: Retention,
+    hub: Arc<dyn Hub>,
+    session: Arc<str>,
+    /// Names the stream within its session. Of a call it is drawn when the stream is first needed, which it seldom is.
+    stream: OnceLock<Box<str>>,
+    retention: Retention,
 }
 
 /// A stream that many requests share.
@@ -59,6 +62,13 @@ pub(crate) struct Reply {
     pub(crate) body: Bytes,
 }
 
+/// Finished answers in their order. Nearly always one, which takes no list.
+#[derive(Debug, Default)]
+pub(crate) struct Replies {
+    first: Option<Reply>,
+    rest: Vec<Reply>,
+}
+
 /// What a transport reads a stream from.
 pub(crate) enum Source {
     /// The log, from its beginning.
@@ -70,7 +80,7 @@ pub(crate) enum Source {
 /// What a transport sends for a request.
 pub(crate) enum Output {
     /// These, as one body: one for a request, several for a batch.
-    Plain(Vec<Reply>),
+    Plain(Replies),
     /// A stream.
     Stream(Source),
 }
@@ -114,7 +124,7 @@ struct Stream {
 
 enum Phase {
     /// Nothing but answers so far, kept until they are all there.
-    Plain(Vec<Reply>),
+    Plain(Replies),
     /// Something was said first.
     Streaming(Stream),
     /// All is said.
@@ -131,7 +141,7 @@ impl Outbox {
                 Phase::Streaming(Stream { queue: Some(queue.clone()), source: None })
             }
             Carrier::Shared(Shared::Log(_)) => Phase::Streaming(Stream { queue: None, source: None }),
-            _ => Phase::Plain(Vec::new()),
+            _ => Phase::Plain(Replies::default()),
         };
         Self {
             carrier,
@@ -230,7 +240,7 @@ impl Outbox {
     }
 
     /// Leaves the plain phase, and returns what was answered in it; `None` if it was left before.
-    fn leave_plain(&self) -> Result<Option<Vec<Reply>>, Undeliverable> {
+    fn leave_plain(&self) -> Result<Option<Replies>, Undeliverable> {
         let mut state = self.state.lock();
         let complete = state.open == 0;
         let Phase::Plain(replies) = &mut state.phase else { return Ok(None) };
@@ -241,7 +251,11 @@ impl Outbox {
                 let (queue, source) = mpsc::channel(DIRECT_FRAMES);
                 Stream { queue: Some(queue), source: Some(Source::Queue(source)) }
             }
-            Carrier::Log(log) => Stream { queue: None, source: Some(Source::Log(log.clone())) },
+            Carrier::Log(log) => {
+                // Named before it is copied.
+                log.stream();
+                Stream { queue: None, source: Some(Source::Log(log.clone())) }
+            }
             Carrier::Shared(_) => Stream { queue: None, source: None },
         };
         let replies = std::mem::take(replies);
@@ -264,7 +278,7 @@ impl Outbox {
             }
             (None, Carrier::Log(log)) => log.append(fence, frame, last).await,
             (None, Carrier::Shared(Shared::Log(log))) => {
-                log.hub.append(&log.topic, None, log.retention, frame, false).await?;
+                log.hub.append(&log.topic(), None, log.retention, frame, false).await?;
                 Ok(())
             }
             (None, _) => Err(Undeliverable::Closed),
@@ -275,13 +289,74 @@ impl Outbox {
 // === impl LogCarrier ===
 
 impl LogCarrier {
+    /// The log of a call's stream.
+    pub(crate) fn of_call(hub: Arc<dyn Hub>, session: Arc<str>, retention: Retention) -> Self {
+        Self { hub, session, stream: OnceLock::new(), retention }
+    }
+
+    /// The log of everything that is said to a session that has one stream only.
+    pub(crate) fn of_connection(hub: Arc<dyn Hub>, session: Arc<str>, retention: Retention) -> Self {
+        Self { hub, session, stream: OnceLock::from(Box::from("sse")), retention }
+    }
+
+    /// The stream's name within its session.
+    pub(crate) fn stream(&self) -> &str {
+        self.stream.get_or_init(|| URL_SAFE_NO_PAD.encode(rand::random::<[u8; 9]>()).into())
+    }
+
+    /// The session.
+    pub(crate) fn session(&self) -> &str {
+        &self.session
+    }
+
+    /// The log's name.
+    pub(crate) fn topic(&self) -> Topic {
+        topic(&self.session, self.stream())
+    }
+
     /// Appends to a log of our own, which is claimed when it is first written.
     async fn append(&self, fence: &mut Option<Fence>, frame: Bytes, last: bool) -> Result<(), Undeliverable> {
+        let topic = self.topic();
         let claimed = match *fence {
             Some(fence) => fence,
-            None => *fence.insert(self.hub.claim(&self.topic, self.retention).await?),
+            None => *fence.insert(self.hub.claim(&topic, self.retention).await?),
         };
-        self.hub.append(&self.topic, Some(claimed), self.retention, frame, last).await?;
+        self.hub.append(&topic, Some(claimed), self.retention, frame, last).await?;
         Ok(())
+    }
+}
+
+/// The name of the log of a session's stream. It begins with the session, so that no name of a stream leads to another one's.
+pub(crate) fn topic(session: &str, stream: &str) -> Topic {
+    Topic(format!("{session}/{stream}").into())
+}
+
+// === impl Replies ===
+
+impl Replies {
+    /// One answer.
+    pub(crate) fn one(reply: Reply) -> Self {
+        Self { first: Some(reply), rest: Vec::new() }
+    }
+
+    fn push(&mut self, reply: Reply) {
+        match self.first {
+            None => self.first = Some(reply),
+            Some(_) => self.rest.push(reply),
+        }
+    }
+
+    /// The HTTP status of the first; that of a request which nothing answers if there is none.
+    pub(crate) fn status(&self) -> u16 {
+        self.first.as_ref().map_or(202, |reply| reply.status)
+    }
+}
+
+impl IntoIterator for Replies {
+    type Item = Reply;
+    type IntoIter = std::iter::Chain<std::option::IntoIter<Reply>, std::vec::IntoIter<Reply>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.first.into_iter().chain(self.rest)
     }
 }

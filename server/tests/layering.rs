@@ -17,7 +17,7 @@ use toml::Table;
 
 /// The modules of the server from the top down. A module may import what stands in a later row, and its own parts.
 const ROWS: &[&[&str]] = &[
-    &["main"],
+    &["main", "fuzzing"],
     &["app"],
     &["transport", "admin", "builtin"],
     &["session"],

@@ -22,7 +22,7 @@ struct Flags {
     /// Where to listen.
     #[arg(long, default_value = "127.0.0.1:8081")]
     bind: SocketAddr,
-    /// Bytes of the answer to a call.
+    /// Bytes of the answer to a call, 82 or more with an id of eight digits and a sum of four.
     #[arg(long, default_value_t = 256)]
     length: usize,
     /// The file whose bytes answer `POST /list`.
@@ -106,15 +106,12 @@ async fn list_tools(body: Bytes, answers: web::Data<Answers>) -> HttpResponse {
     }
 }
 
-/// The server's answer to `add`, filled up with spaces to the wanted length.
+/// An answer to `add`, filled up with spaces to the wanted length.
 fn answer(id: &RawValue, Numbers { a, b }: Numbers, length: usize) -> Vec<u8> {
     let sum = a.wrapping_add(b);
-    let mut bytes = Vec::with_capacity(length.max(256));
-    write!(
-        bytes,
-        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{{\"sum\":{sum}}}"}}],"structuredContent":{{"sum":{sum}}}}}}}"#,
-    )
-    .expect("invariant: a vector takes every byte");
+    let mut bytes = Vec::with_capacity(length);
+    write!(bytes, r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{sum}"}}]}}}}"#)
+        .expect("invariant: a vector takes every byte");
     if bytes.len() < length {
         bytes.resize(length, b' ');
     }

@@ -72,7 +72,8 @@ pub(crate) fn tools() -> Vec<Tool> {
         Tool::new("test_tool_with_task", ask_then_work)
             .description("Asks for a name before it begins to work.")
             .read_only()
-            .task_support(TaskSupport::Required),
+            .task_support(TaskSupport::Required)
+            .ask_before_task(),
     ]
 }
 
@@ -116,5 +117,6 @@ async fn two_answers(exchange: Exchange, _: NoArguments) -> Result<String, Handl
 
 async fn ask_then_work(exchange: Exchange, _: NoArguments) -> Result<String, HandlerError> {
     let answer = exchange.elicit("user_name", ask_for("name", "What is your name?")).await?;
+    exchange.begin_task().await?;
     Ok(format!("Hello, {}! The work is done.", text_of(&answer, "name")))
 }

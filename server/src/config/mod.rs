@@ -4,7 +4,6 @@
 //! One table, `table.rs`, has every key. A key is added there and as a field in `sections.rs`; the manual
 //! (`docs/configuration.md`) and the example file follow by `UPDATE_DOCS=1 cargo test -p trunkline config`.
 
-mod access;
 mod environment;
 mod fault;
 mod manual;
@@ -23,14 +22,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use access::{HostRule, OriginRule};
 pub use environment::{Environment, ProcessEnvironment};
 pub use fault::{Fault, Faults, Place};
 pub use manual::{example_file, manual_page};
 pub use sections::{HubConfig, KeyConfig, Limits, ServerConfig, StoreConfig, TelemetryConfig};
-pub use types::{
-    AllowedHost, AllowedOrigin, Backend, LogFormat, LogLevel, PublicUrl, RedisMode, RingKey, Sessions,
-};
+pub use trunkline_protocol::header::{AllowedHost, AllowedOrigin};
+pub use types::{Backend, LogFormat, LogLevel, PublicUrl, RedisMode, RingKey, Sessions};
 
 use rules::RULES;
 use source::{Given, Setting};

@@ -8,10 +8,9 @@ use std::{
     time::Duration,
 };
 
-use super::{
-    access::{HostRule, OriginRule},
-    types::{AllowedHost, AllowedOrigin, Backend, LogFormat, LogLevel, PublicUrl, RingKey, Sessions},
-};
+use trunkline_protocol::header::{AllowedHost, AllowedOrigin, HostPolicy, OriginPolicy};
+
+use super::types::{Backend, LogFormat, LogLevel, PublicUrl, RingKey, Sessions};
 
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
@@ -30,9 +29,9 @@ pub struct ServerConfig {
     pub path: String,
     /// How clients reach this server from outside, without [`ServerConfig::path`].
     pub public_url: Option<PublicUrl>,
-    /// The browser origins that may call; empty means loopback. See [`ServerConfig::origin_rule`].
+    /// The browser origins that may call; empty means loopback. See [`ServerConfig::origin_policy`].
     pub allowed_origins: Vec<AllowedOrigin>,
-    /// The host names that requests may carry; empty means a default. See [`ServerConfig::host_rule`].
+    /// The host names that requests may carry; empty means a default. See [`ServerConfig::host_policy`].
     pub allowed_hosts: Vec<AllowedHost>,
     /// Whether the older revisions get sessions.
     pub sessions: Sessions,
@@ -180,16 +179,22 @@ impl ServerConfig {
         self.workers.unwrap_or_else(cores)
     }
 
-    /// Which `Host` headers are served.
+    /// Which names this server goes by: the listed ones, or loopback and the bound address, and the public one.
     #[must_use]
-    pub fn host_rule(&self) -> HostRule {
-        HostRule::new(&self.allowed_hosts, self.bind.ip(), self.public_url.as_ref())
+    pub fn host_policy(&self) -> HostPolicy {
+        let own = [AllowedHost::loopback(), AllowedHost::bound_to(self.bind.ip())];
+        let entries = if self.allowed_hosts.is_empty() { &own[..] } else { &self.allowed_hosts };
+        let public = self.public_url.as_ref().map(PublicUrl::allowed_host);
+        entries.iter().chain(public).cloned().collect()
     }
 
-    /// Which `Origin` headers are served.
+    /// Which pages may call: the listed ones, or those of loopback, and those of the public URL.
     #[must_use]
-    pub fn origin_rule(&self) -> OriginRule {
-        OriginRule::new(&self.allowed_origins, self.public_url.as_ref())
+    pub fn origin_policy(&self) -> OriginPolicy {
+        let own = [AllowedOrigin::loopback()];
+        let entries = if self.allowed_origins.is_empty() { &own[..] } else { &self.allowed_origins };
+        let public = self.public_url.as_ref().map(PublicUrl::allowed_origin);
+        entries.iter().chain(public).cloned().collect()
     }
 }
 
@@ -233,3 +238,6 @@ impl Default for Limits {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

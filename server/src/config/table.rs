@@ -2,9 +2,11 @@
 
 use std::{num::NonZeroUsize, ops::RangeInclusive, time::Duration};
 
+use trunkline_protocol::header::{AllowedHost, AllowedOrigin};
+
 use super::{
     Config,
-    types::{AllowedHost, AllowedOrigin, Backend, LogFormat, LogLevel, PublicUrl, RingKey, Sessions},
+    types::{Backend, LogFormat, LogLevel, PublicUrl, RingKey, Sessions},
     value::{self, Raw, Wrong},
 };
 
@@ -117,16 +119,17 @@ const SERVER: &[Key] = &[
         "server",
         "allowed_origins",
         Slot::Origins(|c| &mut c.server.allowed_origins),
-        "The browser origins that may call; `*` allows all. Empty: origins on loopback names, any port. A request \
-         without an `Origin` header is always served.",
+        "The browser origins that may call, as `https://app.example.com`. A host alone, as `app.example.com`, allows \
+         `http` and `https` and, unless it has one, every port; `*.example.com` every host below; `*` all but `null`. \
+         Empty: `localhost` and loopback addresses. A request without an `Origin` header is always served.",
     ),
     key(
         "server",
         "allowed_hosts",
         Slot::Hosts(|c| &mut c.server.allowed_hosts),
-        "The hosts that a request's `Host` header may name, against DNS rebinding; `*` allows all. A host without a port \
-         allows every port. Empty: `localhost`, loopback addresses and the address of `server.bind`; where that is \
-         `0.0.0.0` or `[::]`, every IP address, but no other name.",
+        "The hosts that a request's `Host` header may name, against DNS rebinding. A host without a port allows every \
+         port; `*.example.com` every host below; `*` all. Empty: `localhost`, loopback addresses and the address of \
+         `server.bind`; where that is `0.0.0.0` or `[::]`, every IP address, but no other name.",
     ),
     key(
         "server",

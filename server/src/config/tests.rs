@@ -141,8 +141,8 @@ fn every_key_sets_its_own_field() {
         admin_bind: "0.0.0.0:2".parse().unwrap(),
         path: "/x".to_owned(),
         public_url: Some(PublicUrl::parse("https://a.example").unwrap()),
-        allowed_origins: vec![AllowedOrigin::Exact("https://b.example".to_owned())],
-        allowed_hosts: vec![AllowedHost::Exact { host: "c.example".to_owned(), port: None }],
+        allowed_origins: vec![AllowedOrigin::parse("https://b.example").unwrap()],
+        allowed_hosts: vec![AllowedHost::parse("c.example").unwrap()],
         sessions: Sessions::Off,
         upgrade_after: seconds(2),
         stream_keep_alive: seconds(3),
@@ -383,10 +383,16 @@ fn an_unknown_variable_is_a_fault_and_somebody_elses_is_not() {
 
 #[test]
 fn a_fault_in_a_list_is_told_at_the_items_line() {
-    let world = World::file("[server]\nallowed_origins = [\n  \"https://a.example\",\n  \"a.example\",\n]\n");
+    let world = World::file("[server]\nallowed_origins = [\n  \"https://a.example\",\n  \"null\",\n]\n");
     let faults = world.faults();
     assert!(
-        faults[0].starts_with("etc/t.toml:4: server.allowed_origins: \"a.example\" is not an origin;"),
+        faults[0].starts_with("etc/t.toml:4: server.allowed_origins: \"null\" is what every sandboxed page"),
+        "{faults:?}"
+    );
+    let world = World::file("[server]\nallowed_hosts = [\"a.example\",\n\"https://a.example\"]\n");
+    let faults = world.faults();
+    assert!(
+        faults[0].starts_with("etc/t.toml:3: server.allowed_hosts: \"https://a.example\" is an origin;"),
         "{faults:?}"
     );
     let lines = format!("# keys\nk1:{}\n\nk2:short\n", KEYS[0]);

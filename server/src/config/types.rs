@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use trunkline_protocol::header::{AllowedHost, AllowedOrigin};
 use url::Url;
 
 /// Whether the older revisions get sessions.
@@ -71,29 +72,8 @@ pub enum RedisMode {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl {
     url: Url,
-}
-
-/// An origin that may call, or all of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AllowedOrigin {
-    /// `*`
-    Any,
-    /// The origin as a browser writes it: lower case, no default port.
-    Exact(String),
-}
-
-/// A host that a request may name, or all of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AllowedHost {
-    /// `*`
-    Any,
-    /// One host.
-    Exact {
-        /// Lower case; an IPv6 address stands in brackets.
-        host: String,
-        /// The only port; `None` allows all, and none.
-        port: Option<u16>,
-    },
+    host: AllowedHost,
+    origin: AllowedOrigin,
 }
 
 /// A named secret key of 32 bytes.
@@ -182,7 +162,13 @@ impl PublicUrl {
         }
         let path = url.path().trim_end_matches('/').to_owned();
         url.set_path(&path);
-        Ok(Self { url })
+        // Whoever is sent there names it in `Host` and `Origin`, so these have to be able to.
+        let host = AllowedHost::parse(url.host_str().unwrap_or_default());
+        let origin = AllowedOrigin::parse(&url.origin().ascii_serialization());
+        let (Ok(host), Ok(origin)) = (host, origin) else {
+            return Err("has a host that is no name or address");
+        };
+        Ok(Self { url, host, origin })
     }
 
     /// Scheme, host and port as a browser writes an origin.
@@ -195,6 +181,18 @@ impl PublicUrl {
     #[must_use]
     pub fn host(&self) -> &str {
         self.url.host_str().unwrap_or_default()
+    }
+
+    /// The host, with any port, as an entry of those allowed.
+    #[must_use]
+    pub fn allowed_host(&self) -> &AllowedHost {
+        &self.host
+    }
+
+    /// The origin as an entry of those allowed.
+    #[must_use]
+    pub fn allowed_origin(&self) -> &AllowedOrigin {
+        &self.origin
     }
 
     /// The path under which a proxy mounts the server: empty, or with a slash at its beginning and none at its end.
@@ -213,80 +211,6 @@ impl PublicUrl {
 impl fmt::Display for PublicUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.origin(), self.mount())
-    }
-}
-
-// === impl AllowedOrigin ===
-
-impl AllowedOrigin {
-    /// Reads `*` or an origin; the error says what is wrong with it.
-    ///
-    /// Schemes besides http and https are taken as they stand, for pages of editors and browser extensions.
-    pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
-        if text == "*" {
-            return Ok(Self::Any);
-        }
-        let url = Url::parse(text).map_err(|_| "is not an origin")?;
-        if !url.has_host() {
-            return Err("has no host");
-        }
-        let bare = matches!(url.path(), "" | "/") && url.query().is_none() && url.fragment().is_none();
-        if !bare || !url.username().is_empty() || url.password().is_some() {
-            return Err("has more than a scheme, a host and a port");
-        }
-        if matches!(url.scheme(), "http" | "https") {
-            return Ok(Self::Exact(url.origin().ascii_serialization()));
-        }
-        Ok(Self::Exact(text.trim_end_matches('/').to_ascii_lowercase()))
-    }
-}
-
-impl fmt::Display for AllowedOrigin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Any => f.write_str("*"),
-            Self::Exact(origin) => f.write_str(origin),
-        }
-    }
-}
-
-// === impl AllowedHost ===
-
-impl AllowedHost {
-    /// Reads `*`, or a host with or without a port; the error says what is wrong with it.
-    pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
-        if text == "*" {
-            return Ok(Self::Any);
-        }
-        if text.contains("://") || text.contains('/') {
-            return Err("is a URL");
-        }
-        if text.contains('*') {
-            return Err("has a wildcard within a name");
-        }
-        let url = Url::parse(&format!("http://{text}/")).map_err(|_| "is not a host name")?;
-        if !url.username().is_empty()
-            || url.password().is_some()
-            || url.path() != "/"
-            || url.query().is_some()
-        {
-            return Err("is not a host name");
-        }
-        let host = url.host_str().ok_or("is not a host name")?.to_owned();
-        // The parser hides port 80, which is the default of the scheme lent to it.
-        let port =
-            text.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).filter(|_| !text.ends_with(']'));
-        Ok(Self::Exact { host, port })
-    }
-}
-
-impl fmt::Display for AllowedHost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Any => f.write_str("*"),
-            Self::Exact { host, port: Some(port) } => write!(f, "{host}:{port}"),
-            Self::Exact { host, port: None } => f.write_str(host),
-        }
     }
 }
 

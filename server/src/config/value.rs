@@ -6,8 +6,9 @@ use base64::{
     Engine, alphabet,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
+use trunkline_protocol::header::{AllowedHost, AllowedOrigin, InvalidEntry};
 
-use super::types::{AllowedHost, AllowedOrigin, Backend, PublicUrl, RingKey};
+use super::types::{Backend, PublicUrl, RingKey};
 
 /// A value as it was found.
 #[derive(Clone, Debug)]
@@ -282,10 +283,11 @@ pub(super) fn hosts(raw: &Raw) -> Result<Vec<AllowedHost>, Wrong> {
     items(raw, REMEDY, AllowedHost::parse)
 }
 
-fn items<T>(raw: &Raw, remedy: &str, parse: fn(&str) -> Result<T, &'static str>) -> Result<Vec<T>, Wrong> {
+fn items<T>(raw: &Raw, remedy: &str, parse: fn(&str) -> Result<T, InvalidEntry>) -> Result<Vec<T>, Wrong> {
     let texts = raw.list(remedy)?.into_iter().enumerate();
-    let wrong = |text: &str, what: &str| Wrong::new(format!("{} {what}", quoted(text)), remedy);
-    texts.map(|(at, text)| parse(text).map_err(|what| wrong(text, what).at(at))).collect()
+    let wrong =
+        |invalid: InvalidEntry| Wrong::new(format!("{} {}", quoted(&invalid.entry), invalid.reason), remedy);
+    texts.map(|(at, text)| parse(text).map_err(|invalid| wrong(invalid).at(at))).collect()
 }
 
 /// The backend of the store or the hub. The text may hold a password and is never quoted.

@@ -1,6 +1,6 @@
 //! Everything that is served, at one moment: looked up by name, and listed in bytes that were written beforehand.
 
-use std::collections::HashMap;
+use std::collections::HashMap as StdHashMap;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
@@ -17,6 +17,9 @@ use super::{
     tool::{Tool, ToolEntry, ToolError},
 };
 use crate::keys::{KeyRing, Purpose};
+
+/// By names that a developer chose: no client can make them collide, and a quick hash will do.
+type HashMap<K, V> = StdHashMap<K, V, foldhash::fast::RandomState>;
 
 /// What is declared before it is checked.
 pub(crate) struct Declared {
@@ -339,13 +342,15 @@ impl Encoded {
 
 // === cursors: a page's number, and a tag that any replica with the same keys verifies ===
 
-fn write_cursor(keys: &KeyRing, list: List, page: usize) -> String {
+/// The cursor of a page.
+pub(crate) fn write_cursor(keys: &KeyRing, list: List, page: usize) -> String {
     let number = page.to_string();
     let tag = keys.sign(Purpose::Cursor, &[list.name().as_bytes(), number.as_bytes()]);
     format!("{number}.{}", tag.as_str())
 }
 
-fn read_cursor(keys: &KeyRing, list: List, cursor: &str) -> Option<usize> {
+/// The page that a cursor was issued for; `None` for any other text.
+pub(crate) fn read_cursor(keys: &KeyRing, list: List, cursor: &str) -> Option<usize> {
     let (number, tag) = cursor.split_once('.')?;
     let page = number.parse().ok()?;
     keys.verify(Purpose::Cursor, &[list.name().as_bytes(), number.as_bytes()], tag).then_some(page)
@@ -366,7 +371,7 @@ impl List {
 
 /// Where each name stands; the name that comes twice otherwise.
 fn index<'a>(names: impl Iterator<Item = &'a str>) -> Result<HashMap<Box<str>, usize>, String> {
-    let mut index = HashMap::new();
+    let mut index = HashMap::default();
     for (at, name) in names.enumerate() {
         if index.insert(name.into(), at).is_some() {
             return Err(name.to_owned());

@@ -2,6 +2,7 @@
 
 use jsonschema::Validator;
 use schemars::{JsonSchema, generate::SchemaSettings};
+use serde::de::DeserializeOwned;
 use serde_json::{
     Map, Value,
     value::{RawValue, to_raw_value},
@@ -34,6 +35,8 @@ pub enum SchemaError {
 pub(crate) struct Schema {
     value: Value,
     validator: Validator,
+    /// Whether it asks for nothing that the type it was made from does not ask for by itself.
+    said_by_type: bool,
 }
 
 // === impl Schema ===
@@ -41,7 +44,9 @@ pub(crate) struct Schema {
 impl Schema {
     /// The schema of a type (2020-12). An object schema without members still says that it is an object.
     pub(crate) fn of<T: JsonSchema>() -> Result<Self, SchemaError> {
-        Self::compile(value_of::<T>())
+        let value = value_of::<T>();
+        let said_by_type = is_said_by_type(&value);
+        Ok(Self { said_by_type, ..Self::compile(value)? })
     }
 
     /// Compiles a schema.
@@ -53,7 +58,24 @@ impl Schema {
         check(&schema, 0, &mut nodes)?;
         let validator =
             jsonschema::validator_for(&schema).map_err(|error| SchemaError::Invalid(error.to_string()))?;
-        Ok(Self { value: schema, validator })
+        Ok(Self { value: schema, validator, said_by_type: false })
+    }
+
+    /// Reads JSON that fits the schema. The message names the place and the rule, for a model to mend it.
+    ///
+    /// # Errors
+    /// What does not fit the schema, or the type.
+    pub(crate) fn read<T: DeserializeOwned>(&self, json: &str) -> Result<T, String> {
+        // What can be read as a type that says as much as its schema fits the schema. An array would be read as one, too.
+        if self.said_by_type
+            && json.starts_with('{')
+            && let Ok(value) = serde_json::from_str(json)
+        {
+            return Ok(value);
+        }
+        let value: Value = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        self.check(&value)?;
+        T::deserialize(value).map_err(|error| error.to_string())
     }
 
     /// The schema itself.
@@ -104,6 +126,39 @@ pub(crate) fn value_of<T: JsonSchema>() -> Value {
     value
 }
 
+/// Whether a schema is an object of plain members: strings, numbers and booleans, or lists of them, that may be null, with no
+/// rule but their type, and the range of the type for numbers. Anything else may say more than the type does.
+fn is_said_by_type(schema: &Value) -> bool {
+    const OF_OBJECTS: [&str; 5] = ["type", "title", "description", "properties", "required"];
+    let Some(members) = schema.as_object() else { return false };
+    let plain = |property: &Value| is_plain(property);
+    schema["type"] == "object"
+        && members.keys().all(|key| OF_OBJECTS.contains(&key.as_str()))
+        && members.get("properties").and_then(Value::as_object).is_some_and(|of| of.values().all(plain))
+}
+
+fn is_plain(property: &Value) -> bool {
+    const OF_PLAIN: [&str; 5] = ["type", "title", "description", "format", "x-mcp-header"];
+    const TYPES: [&str; 5] = ["string", "integer", "number", "boolean", "null"];
+    /// What `schemars` writes for the number types of Rust. Other formats are for strings, and say more than the type.
+    const NUMBERS: [&str; 12] = [
+        "int8", "int16", "int32", "int64", "int", "uint8", "uint16", "uint32", "uint64", "uint", "float", "double",
+    ];
+    let Some(members) = property.as_object() else { return false };
+    let known = |kind: &Value| kind.as_str().is_some_and(|kind| TYPES.contains(&kind));
+    let typed = match members.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().all(known),
+        Some(kind) => known(kind),
+        None => false,
+    };
+    typed
+        && members.iter().all(|(key, value)| match key.as_str() {
+            "minimum" => value == 0 && members.get("format").is_some_and(|of| of.as_str().is_some_and(|of| of.starts_with('u'))),
+            "format" => value.as_str().is_some_and(|format| NUMBERS.contains(&format)),
+            key => OF_PLAIN.contains(&key),
+        })
+}
+
 fn check(schema: &Value, depth: usize, nodes: &mut usize) -> Result<(), SchemaError> {
     if depth > MAX_DEPTH {
         return Err(SchemaError::TooDeep);
@@ -138,8 +193,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    #[derive(JsonSchema)]
-    #[expect(dead_code, reason = "only its schema is used")]
+    #[derive(serde::Deserialize, JsonSchema)]
     struct Add {
         a: i64,
         b: i64,
@@ -153,6 +207,38 @@ mod tests {
         assert!(fault.starts_with("/a: ") && fault.contains("/properties/a/type"), "{fault}");
         let fault = schema.check(&json!({"a": 1})).unwrap_err();
         assert!(fault.starts_with("the arguments: ") && fault.contains("/required"), "{fault}");
+        for unread in ["[1,2]", r#"{"a":1}"#, r#"{"a":1,"b":"2"}"#, "null", "{"] {
+            assert!(schema.read::<Add>(unread).is_err(), "{unread}");
+        }
+        assert_eq!(schema.read::<Add>(r#"{"b":2,"a":1,"c":3}"#).map(|add| (add.a, add.b)), Ok((1, 2)));
+    }
+
+    #[test]
+    fn only_schemas_without_rules_of_their_own_are_said_by_their_type() {
+        #[derive(JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is used")]
+        struct Plain {
+            a: i64,
+            b: u32,
+            c: Option<String>,
+            d: bool,
+            e: f64,
+        }
+        assert!(Schema::of::<Plain>().unwrap().said_by_type);
+        for more in [
+            json!({"type": "integer", "minimum": 1}),
+            json!({"type": "integer", "minimum": 0, "format": "int64"}),
+            json!({"type": "string", "format": "email"}),
+            json!({"type": "string", "enum": ["a"]}),
+            json!({"$ref": "#/$defs/x"}),
+            json!({"type": "object"}),
+            json!(true),
+        ] {
+            let schema = json!({"type": "object", "properties": {"x": more}});
+            assert!(!is_said_by_type(&schema), "{schema}");
+        }
+        let closed = json!({"type": "object", "properties": {}, "additionalProperties": false});
+        assert!(!is_said_by_type(&closed));
     }
 
     #[test]

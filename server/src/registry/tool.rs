@@ -20,7 +20,7 @@ use super::{
 };
 
 /// A handler with its argument type erased. The error says which argument does not fit.
-type Handler = Arc<dyn Fn(Exchange, Value) -> Result<HandlerFuture, String> + Send + Sync>;
+type Handler = Arc<dyn Fn(Exchange, &str, &Schema) -> Result<HandlerFuture, String> + Send + Sync>;
 
 /// A tool: a name, a handler, and what a client is told of it.
 ///
@@ -136,8 +136,8 @@ impl Tool {
         Fut: Future<Output = Result<R, HandlerError>> + Send + 'static,
     {
         let tool: Arc<str> = name.into();
-        let erased = move |exchange: Exchange, arguments: Value| {
-            let arguments = A::deserialize(arguments).map_err(|error| error.to_string())?;
+        let erased = move |exchange: Exchange, arguments: &str, schema: &Schema| {
+            let arguments: A = schema.read(arguments)?;
             Ok(erase(tool.clone(), handler(exchange, arguments)))
         };
         let mut definition = model::Tool::new(name);
@@ -153,8 +153,10 @@ impl Tool {
         Fut: Future<Output = Result<R, HandlerError>> + Send + 'static,
     {
         let tool: Arc<str> = name.into();
-        let erased =
-            move |exchange: Exchange, arguments: Value| Ok(erase(tool.clone(), handler(exchange, arguments)));
+        let erased = move |exchange: Exchange, arguments: &str, schema: &Schema| {
+            let arguments: Value = schema.read(arguments)?;
+            Ok(erase(tool.clone(), handler(exchange, arguments)))
+        };
         let mut definition = model::Tool::new(name);
         definition.output_schema = R::output_schema().and_then(|schema| to_raw_value(&schema).ok());
         Self::declared(definition, Schema::compile(input), Arc::new(erased))
@@ -266,12 +268,7 @@ impl ToolEntry {
         exchange: Exchange,
         arguments: Option<&RawValue>,
     ) -> Result<HandlerFuture, String> {
-        let arguments = match arguments {
-            Some(raw) => serde_json::from_str(raw.get()).map_err(|error| error.to_string())?,
-            None => Value::Object(serde_json::Map::new()),
-        };
-        self.input.check(&arguments)?;
-        (self.handler)(exchange, arguments)
+        (self.handler)(exchange, arguments.map_or("{}", RawValue::get), &self.input)
     }
 }
 

@@ -24,7 +24,8 @@ const IDLE: Duration = Duration::from_secs(60);
 /// The sessions of this replica.
 pub(crate) struct Directory {
     services: Arc<Services>,
-    live: DashMap<Arc<str>, Arc<LiveSession>>,
+    /// By ids that we minted: nobody can choose keys that collide, and a quick hash will do.
+    live: DashMap<Arc<str>, Arc<LiveSession>, foldhash::fast::RandomState>,
     /// One at a time reads a session that is not here.
     reading: DashMap<Arc<str>, Arc<Mutex<()>>>,
     started: Instant,
@@ -36,7 +37,7 @@ pub(crate) struct Directory {
 impl Directory {
     /// No sessions yet. One that never gets past `initialize` expires after `init_ttl`.
     pub(crate) fn new(services: Arc<Services>, init_ttl: Duration) -> Self {
-        Self { services, live: DashMap::new(), reading: DashMap::new(), started: Instant::now(), init_ttl }
+        Self { services, live: DashMap::default(), reading: DashMap::new(), started: Instant::now(), init_ttl }
     }
 
     /// Opens a session in the store, as `initialize` asks for. Nothing of it is kept here until it is used.
@@ -100,7 +101,7 @@ impl Directory {
             Some(session) => self.refresh(session).await?,
             None => self.read(id).await?,
         };
-        if session.record().principal != *principal {
+        if !session.belongs_to(principal) {
             return Err(Refusal::SessionUnknown);
         }
         self.note_use(&session);

@@ -21,6 +21,7 @@ use trunkline_protocol::{
 
 use super::actor::SessionActor;
 use crate::{
+    principal::Principal,
     record::SessionRecord,
     registry::Services,
     telemetry::{Gauge, Held},
@@ -98,6 +99,11 @@ impl LiveSession {
     /// The session as it was last read.
     pub(crate) fn record(&self) -> Arc<SessionRecord> {
         self.record.load_full()
+    }
+
+    /// Whether the session is this caller's.
+    pub(crate) fn belongs_to(&self, principal: &Principal) -> bool {
+        self.record.load().principal == *principal
     }
 
     /// Replaces what was read.

@@ -9,6 +9,8 @@ mod messages;
 mod peers;
 mod serve;
 mod tasks;
+#[cfg(test)]
+mod testing;
 
 use std::{sync::Arc, time::Duration};
 

@@ -17,7 +17,7 @@ use trunkline_protocol::{
     Method, RequestId, Revision, RpcError,
     jsonrpc::{Body, Bounds, Message, Notification, Request, parse, write_error, write_result},
     model::ListenParams,
-    params::{Params, read},
+    params::read,
     revision::{Claim, settle},
 };
 
@@ -174,8 +174,8 @@ async fn write(mut lines: mpsc::Receiver<Bytes>, mut output: impl AsyncWrite + U
 impl Connection {
     async fn take(&mut self, line: &Bytes) {
         match parse(line, self.settings.bounds) {
-            Ok(Body::Single(Message::Request(request))) => {
-                if let Err(refusal) = self.request(&request, line).await {
+            Ok(Body::Single(Message::Request(mut request))) => {
+                if let Err(refusal) = self.request(&mut request, line).await {
                     self.refuse(Some(&request.id), &refusal).await;
                 }
             }
@@ -194,8 +194,8 @@ impl Connection {
         }
     }
 
-    async fn request(&mut self, request: &Request<'_>, line: &Bytes) -> Result<(), Refusal> {
-        let params = Params::read(request.params).map_err(Refusal::InvalidParams)?;
+    async fn request(&mut self, request: &mut Request<'_>, line: &Bytes) -> Result<(), Refusal> {
+        let params = request.take_params().map_err(Refusal::InvalidParams)?;
         let method = Method::from_name(&request.method);
         let claim = settle(None, params.meta.as_ref(), method, false).map_err(Refusal::Revision)?;
         let incoming = Incoming { request, method, params: &params, body: line };
@@ -341,7 +341,7 @@ impl Connection {
         tokio::spawn(async move {
             if let Output::Plain(replies) = outbox.output().await {
                 let bodies: Vec<_> =
-                    replies.iter().map(|reply| &*reply.body).filter(|body| !body.is_empty()).collect();
+                    replies.into_iter().map(|reply| reply.body).filter(|body| !body.is_empty()).collect();
                 let line = [&b"["[..], &bodies.join(&b","[..]), &b"]"[..]].concat();
                 let _gone = lines.send(line.into()).await;
             }
@@ -363,8 +363,8 @@ impl Connection {
                 }
                 return;
             }
-            Ok(Message::Request(request)) => {
-                let served = match Params::read(request.params) {
+            Ok(Message::Request(mut request)) => {
+                let served = match request.take_params() {
                     Err(reason) => Err(Refusal::InvalidParams(reason)),
                     Ok(params) => {
                         let method = Method::from_name(&request.method);

@@ -136,6 +136,15 @@ impl Connection {
         }
     }
 
+    /// Reads exactly so many bytes.
+    #[track_caller]
+    pub(crate) fn exactly(&mut self, length: usize) -> Vec<u8> {
+        while self.buffer.len() < length {
+            assert!(self.fill(), "closed with {} of {length} bytes read", self.buffer.len());
+        }
+        self.buffer.drain(..length).collect()
+    }
+
     /// Turns the body under way into a stream of events.
     pub(crate) fn into_events(self) -> Events {
         Events::new(self)

@@ -4,6 +4,7 @@
 //! library in this process ([`TestServer::with`]). Nothing here waits without a deadline.
 
 #![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed test panics")]
 
 mod connection;
 mod events;

@@ -23,6 +23,7 @@ use super::{Connection, DEADLINE, Events, Modern, Request, Response, Session, ev
 pub(crate) struct TestServerBuilder {
     config: String,
     environment: Vec<(String, String)>,
+    bind: Option<String>,
 }
 
 /// A running server; it ends when this is dropped.
@@ -56,11 +57,18 @@ impl TestServerBuilder {
         self
     }
 
+    /// Listens on another address than a free port of 127.0.0.1. Only for [`TestServerBuilder::start`].
+    pub(crate) fn bind(mut self, address: &str) -> Self {
+        self.bind = Some(address.to_owned());
+        self
+    }
+
     /// Starts the binary with the demonstration.
     pub(crate) fn start(self) -> TestServer {
         let config = self.write_config();
         let mut child = Command::new(env!("CARGO_BIN_EXE_trunkline"))
-            .args(["serve", "--demo", "--bind", "127.0.0.1:0", "--admin-bind", "127.0.0.1:0", "--config"])
+            .args(["serve", "--demo", "--bind", self.bind.as_deref().unwrap_or("127.0.0.1:0")])
+            .args(["--admin-bind", "127.0.0.1:0", "--config"])
             .arg(&config)
             .env_clear()
             .env("RUST_BACKTRACE", "0")

@@ -3,8 +3,7 @@
 
 use std::fmt::Write;
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use trunkline_hub::{Position, Topic};
+use trunkline_hub::Position;
 
 use crate::keys::{KeyRing, Purpose};
 
@@ -13,13 +12,13 @@ use crate::keys::{KeyRing, Purpose};
 /// `c.<stream>.<tag>.<place>` for the stream of a call, `g.<tag>.<place>` for the stream that listens; the tag vouches for
 /// the stream and the session.
 #[derive(Clone, Debug)]
-pub(super) struct EventIds {
+pub(crate) struct EventIds {
     prefix: String,
 }
 
 /// What a `Last-Event-ID` asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Resume {
+pub(crate) enum Resume {
     /// A call's stream, after a place in its log.
     Call {
         /// The stream.
@@ -34,33 +33,23 @@ pub(super) enum Resume {
     },
 }
 
-/// A new name for a call's stream.
-pub(super) fn stream_name() -> Box<str> {
-    URL_SAFE_NO_PAD.encode(rand::random::<[u8; 9]>()).into()
-}
-
-/// The log of a call's stream. It begins with the session, so that a foreign id can name no other session's log.
-pub(super) fn call_topic(session: &str, stream: &str) -> Topic {
-    Topic(format!("{session}/c/{stream}").into())
-}
-
 // === impl EventIds ===
 
 impl EventIds {
     /// Ids for the stream of a call.
-    pub(super) fn of_call(keys: &KeyRing, session: &str, stream: &str) -> Self {
+    pub(crate) fn of_call(keys: &KeyRing, session: &str, stream: &str) -> Self {
         let tag = keys.sign(Purpose::EventId, &[session.as_bytes(), b"c", stream.as_bytes()]);
         Self { prefix: format!("c.{stream}.{}.", tag.as_str()) }
     }
 
     /// Ids for the stream that listens.
-    pub(super) fn of_listener(keys: &KeyRing, session: &str) -> Self {
+    pub(crate) fn of_listener(keys: &KeyRing, session: &str) -> Self {
         let tag = keys.sign(Purpose::EventId, &[session.as_bytes(), b"g"]);
         Self { prefix: format!("g.{}.", tag.as_str()) }
     }
 
     /// The id of the event at a place.
-    pub(super) fn at(&self, place: Position) -> String {
+    pub(crate) fn at(&self, place: Position) -> String {
         let mut id = String::with_capacity(self.prefix.len() + 16);
         id.push_str(&self.prefix);
         let _written = write!(id, "{place}");
@@ -72,7 +61,7 @@ impl EventIds {
 
 impl Resume {
     /// Reads an id that was issued in this session; `None` for any other text.
-    pub(super) fn read(keys: &KeyRing, session: &str, id: &str) -> Option<Self> {
+    pub(crate) fn read(keys: &KeyRing, session: &str, id: &str) -> Option<Self> {
         let mut parts = id.split('.');
         let resume = match parts.next()? {
             "c" => {

@@ -116,17 +116,17 @@ impl Feed {
     pub(super) async fn of_call(
         endpoint: &Endpoint,
         source: Source,
-        ids: Option<EventIds>,
         context: &Context,
     ) -> Result<Self, Refusal> {
-        match (source, ids) {
-            (Source::Queue(queue), _) => Ok(Self::Queue(queue)),
-            (Source::Log(log), Some(ids)) => {
-                let follower = endpoint.core.services.hub.follow(&log.topic, Position::default()).await?;
+        match source {
+            Source::Queue(queue) => Ok(Self::Queue(queue)),
+            Source::Log(log) => {
+                let services = &endpoint.core.services;
+                let follower = services.hub.follow(&log.topic(), Position::default()).await?;
+                let ids = EventIds::of_call(&services.keys, log.session(), log.stream());
                 let priming = context.caller.revision.features().priming;
                 Ok(Self::Call { follower, ids, priming, done: false })
             }
-            (Source::Log(_), None) => Err(Refusal::BackendUnavailable("the stream's ids")),
         }
     }
 

@@ -8,7 +8,7 @@ use trunkline_protocol::header::last_event_id;
 
 use super::{
     Endpoint,
-    event_id::{EventIds, Resume, call_topic},
+    event_id::{EventIds, Resume},
     feed::{Ends, Feed, Session},
     head, reply,
     stream::sse,
@@ -16,6 +16,7 @@ use super::{
 use crate::{
     config::Sessions,
     error::Refusal,
+    outbox,
     principal::Principal,
     session::{LiveSession, StreamPermit},
     telemetry::Gauge,
@@ -85,7 +86,7 @@ async fn resumed(
     after: Position,
 ) -> Result<HttpResponse, Refusal> {
     let services = &endpoint.core.services;
-    let topic = call_topic(session.id(), stream);
+    let topic = outbox::topic(session.id(), stream);
     let mut follower = Box::pin(futures_util::StreamExt::peekable(services.hub.follow(&topic, after).await?));
     let first = futures_util::FutureExt::now_or_never(follower.as_mut().peek());
     if matches!(first, Some(Some(Ok(Delivery::Gone)))) {

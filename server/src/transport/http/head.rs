@@ -2,7 +2,7 @@
 
 use actix_web::{
     HttpRequest,
-    http::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, ORIGIN},
+    http::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN},
 };
 use trunkline_protocol::{
     Method, Revision,
@@ -22,29 +22,26 @@ static NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// Whether a request comes from where requests may come from: not from a page of somebody else's, nor by a name that a
 /// page's author chose (transports, *Security Warning*). Checked before anything else of the request is looked at.
 pub(super) fn admit(request: &HttpRequest, settings: &Settings) -> Result<(), Refusal> {
-    let headers = request.headers();
-    let authority = request.uri().authority().map(actix_web::http::uri::Authority::as_str);
-    let host = match only(headers, &HOST) {
-        Some(Ok(host)) => Some(host),
-        Some(Err(())) => return Err(Refusal::OriginForbidden("the Host header cannot be read".into())),
-        None => authority,
+    let values = |name| request.headers().get_all(name).map(HeaderValue::as_bytes);
+    let by_header = || settings.hosts.allows(values(HOST));
+    let served = match request.uri().authority() {
+        None => by_header(),
+        // HTTP/2 names the host in the request's target. Where the header does too, what either says is used somewhere.
+        Some(authority) => {
+            let by_target = settings.hosts.allows([authority.as_str().as_bytes()]);
+            by_target && (!request.headers().contains_key(HOST) || by_header())
+        }
     };
-    match host {
-        Some(host) if settings.hosts.permits(host) => {}
-        Some(_) => {
-            let reason = "this Host is not served here; the operator sets server.allowed_hosts";
-            return Err(Refusal::OriginForbidden(reason.into()));
-        }
-        None => return Err(Refusal::OriginForbidden("the Host header is missing".into())),
+    if !served {
+        let reason =
+            "the Host is missing, repeated or not served here; the operator sets server.allowed_hosts";
+        return Err(Refusal::OriginForbidden(reason.into()));
     }
-    match only(headers, &ORIGIN) {
-        None => Ok(()),
-        Some(Ok(origin)) if settings.origins.permits(origin) => Ok(()),
-        Some(_) => {
-            let reason = "pages of this Origin may not call; the operator sets server.allowed_origins";
-            Err(Refusal::OriginForbidden(reason.into()))
-        }
+    if !settings.origins.allows(values(ORIGIN)) {
+        let reason = "pages of this Origin may not call; the operator sets server.allowed_origins";
+        return Err(Refusal::OriginForbidden(reason.into()));
     }
+    Ok(())
 }
 
 /// What the client can read.

@@ -1,13 +1,13 @@
 //! HTTP: the MCP endpoint of all revisions that have one, and the two paths of 2024-11-05.
 
 mod body;
+mod carrier;
 mod delete;
-mod event_id;
+pub(crate) mod event_id;
 mod feed;
 mod get;
 mod head;
 mod listen;
-mod place;
 mod post;
 mod reply;
 mod sse2024;
@@ -16,10 +16,13 @@ mod stream;
 use std::{sync::Arc, time::Duration};
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use trunkline_protocol::jsonrpc::Bounds;
+use trunkline_protocol::{
+    header::{HostPolicy, OriginPolicy},
+    jsonrpc::Bounds,
+};
 
 use crate::{
-    config::{Config, HostRule, OriginRule, Sessions},
+    config::{Config, Sessions},
     drain::Drain,
     error::Refusal,
     session::Core,
@@ -40,8 +43,8 @@ pub(crate) struct Settings {
     path: String,
     /// The path under which a proxy mounts the server, as clients see it.
     mount: String,
-    hosts: HostRule,
-    origins: OriginRule,
+    hosts: HostPolicy,
+    origins: OriginPolicy,
     sessions: Sessions,
     bounds: Bounds,
     body: usize,
@@ -64,8 +67,8 @@ impl Settings {
         Self {
             path: server.path.clone(),
             mount: server.public_url.as_ref().map_or_else(String::new, |url| url.mount().to_owned()),
-            hosts: server.host_rule(),
-            origins: server.origin_rule(),
+            hosts: server.host_policy(),
+            origins: server.origin_policy(),
             sessions: server.sessions,
             bounds: Bounds { depth: limits.json_depth, batch: limits.batch },
             body: limits.body,

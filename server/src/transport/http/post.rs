@@ -15,16 +15,16 @@ use trunkline_protocol::{
 
 use super::{
     Endpoint, body,
+    carrier::carrier,
     feed::{Ends, Feed},
     head, listen,
-    place::Place,
     reply,
     stream::sse,
 };
 use crate::{
     config::Sessions,
     error::Refusal,
-    outbox::{Outbox, Output},
+    outbox::{Outbox, Output, Replies},
     principal::Principal,
     record::Greeting,
     session::{Context, Incoming, refused, serve},
@@ -63,17 +63,17 @@ async fn take(
     let body = body::read(request, payload, &endpoint.settings).await?;
     let exchange = Post { request, endpoint, accept, body: &body };
     match parse(&body, endpoint.settings.bounds)? {
-        Body::Single(Message::Request(message)) => {
-            let answered = exchange.request(&message).await;
+        Body::Single(Message::Request(mut message)) => {
+            let answered = exchange.request(&mut message).await;
             answered.map_err(|refusal| Rejected { refusal, id: Some(message.id) })
         }
         Body::Single(Message::Notification(notification)) => {
-            exchange.notification(&notification).await.map_err(Rejected::from)
+            Box::pin(exchange.notification(&notification)).await.map_err(Rejected::from)
         }
         Body::Single(Message::Response(response)) => {
-            exchange.response(response).await.map_err(Rejected::from)
+            Box::pin(exchange.response(response)).await.map_err(Rejected::from)
         }
-        Body::Batch(messages) => exchange.batch(messages).await.map_err(Rejected::from),
+        Body::Batch(messages) => Box::pin(exchange.batch(messages)).await.map_err(Rejected::from),
     }
 }
 
@@ -89,8 +89,8 @@ struct Post<'a> {
 
 impl Post<'_> {
     /// A request: settled, authenticated, put in its session, served.
-    async fn request(&self, request: &Request<'_>) -> Result<HttpResponse, Refusal> {
-        let params = Params::read(request.params).map_err(Refusal::InvalidParams)?;
+    async fn request(&self, request: &mut Request<'_>) -> Result<HttpResponse, Refusal> {
+        let params = request.take_params().map_err(Refusal::InvalidParams)?;
         let method = Method::from_name(&request.method);
         let version = head::protocol_version(self.request);
         let claim = settle(version, params.meta.as_ref(), method, true).map_err(Refusal::Revision)?;
@@ -113,7 +113,7 @@ impl Post<'_> {
         incoming: &Incoming<'_>,
     ) -> Result<HttpResponse, Refusal> {
         if incoming.method == Some(Method::Initialize) {
-            return self.initialize(principal, incoming.request).await;
+            return Box::pin(self.initialize(principal, incoming.request)).await;
         }
         let context = self.legacy(principal, header).await?;
         self.answer(&context, incoming).await
@@ -124,7 +124,7 @@ impl Post<'_> {
     fn as_error(&self, id: &RequestId, refusal: Refusal) -> Result<HttpResponse, Refusal> {
         let Refusal::InvalidParams(_) = refusal else { return Err(refusal) };
         let answer = refused(Some(id), &refusal.answer().error, 200);
-        Ok(reply::plain(self.endpoint, self.accept, vec![answer], false, None))
+        Ok(reply::plain(self.endpoint, self.accept, Replies::one(answer), false, None))
     }
 
     /// A request that describes itself.
@@ -141,15 +141,14 @@ impl Post<'_> {
         }
         let context = context::modern_context(revision, principal, params, self.body);
         if *method == Some(Method::SubscriptionsListen) {
-            return listen::open(self.endpoint, self.accept, &context, incoming).await;
+            return Box::pin(listen::open(self.endpoint, self.accept, &context, incoming)).await;
         }
         self.answer(&context, incoming).await
     }
 
     /// Serves a request, and sends what its outbox says.
     async fn answer(&self, context: &Context, incoming: &Incoming<'_>) -> Result<HttpResponse, Refusal> {
-        let place = Place::of(self.endpoint, context, self.accept);
-        let outbox = Arc::new(Outbox::new(place.carrier.clone(), 1));
+        let outbox = Arc::new(Outbox::new(carrier(self.endpoint, context, self.accept), 1));
         let cancel = CancellationToken::new();
         // In the modern era a closed stream is a cancellation; before, a broken connection says nothing.
         let modern = context.caller.revision.era() == Era::Modern;
@@ -163,7 +162,7 @@ impl Post<'_> {
             }
             return Ok(reply::plain(self.endpoint, self.accept, replies, false, None));
         };
-        let feed = Feed::of_call(self.endpoint, source, place.ids.clone(), context).await?;
+        let feed = Feed::of_call(self.endpoint, source, context).await?;
         Ok(sse(self.endpoint, feed, Ends::of_call(self.endpoint, context), guard))
     }
 
@@ -221,7 +220,7 @@ impl Post<'_> {
             Sessions::Off => None,
         };
         let answer = context::greet(core, revision, &request.id);
-        Ok(reply::plain(self.endpoint, self.accept, vec![answer], false, session.as_ref()))
+        Ok(reply::plain(self.endpoint, self.accept, Replies::one(answer), false, session.as_ref()))
     }
 
     async fn notification(&self, notification: &Notification<'_>) -> Result<HttpResponse, Refusal> {
@@ -265,8 +264,7 @@ impl Post<'_> {
         }
         let answers =
             messages.iter().filter(|message| matches!(message, Err(_) | Ok(Message::Request(_)))).count();
-        let place = Place::of(self.endpoint, &context, self.accept);
-        let outbox = Arc::new(Outbox::new(place.carrier.clone(), answers));
+        let outbox = Arc::new(Outbox::new(carrier(self.endpoint, &context, self.accept), answers));
         for message in messages {
             self.member(&context, &outbox, message).await?;
         }
@@ -276,7 +274,7 @@ impl Post<'_> {
         match self.output(&outbox).await {
             Output::Plain(replies) => Ok(reply::plain(self.endpoint, self.accept, replies, true, None)),
             Output::Stream(source) => {
-                let feed = Feed::of_call(self.endpoint, source, place.ids, &context).await?;
+                let feed = Feed::of_call(self.endpoint, source, &context).await?;
                 Ok(sse(self.endpoint, feed, Ends::of_call(self.endpoint, &context), None))
             }
         }
@@ -291,7 +289,7 @@ impl Post<'_> {
     ) -> Result<(), Refusal> {
         let core = &self.endpoint.core;
         let (id, refusal) = match message {
-            Ok(Message::Request(request)) => match self.member_request(context, outbox, &request).await {
+            Ok(Message::Request(mut request)) => match self.member_request(context, outbox, &mut request).await {
                 Ok(()) => return Ok(()),
                 Err(refusal) => (Some(request.id), refusal),
             },
@@ -315,9 +313,9 @@ impl Post<'_> {
         &self,
         context: &Context,
         outbox: &Arc<Outbox>,
-        request: &Request<'_>,
+        request: &mut Request<'_>,
     ) -> Result<(), Refusal> {
-        let params = Params::read(request.params).map_err(Refusal::InvalidParams)?;
+        let params = request.take_params().map_err(Refusal::InvalidParams)?;
         let method = Method::from_name(&request.method);
         if method == Some(Method::Initialize) {
             return Err(Refusal::InvalidParams("`initialize` must not be part of a batch".into()));

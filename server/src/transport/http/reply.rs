@@ -16,7 +16,7 @@ use trunkline_protocol::{
 };
 
 use super::{Endpoint, head::SESSION_ID};
-use crate::{error::Refusal, outbox::Reply};
+use crate::{error::Refusal, outbox::Replies};
 
 static BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 static REPLICA: HeaderName = HeaderName::from_static("x-trunkline-replica");
@@ -29,6 +29,8 @@ pub(super) fn refuse(endpoint: &Endpoint, refusal: &Refusal, id: Option<&Request
     let mut body = Vec::with_capacity(192);
     write_error(&mut body, id, &answer.error);
     let mut response = response(endpoint, answer.status);
+    // A refusal may quote what was asked for; no browser is to guess that it is a page.
+    response.insert_header((NOSNIFF.clone(), HeaderValue::from_static("nosniff")));
     if let Some(after) = answer.retry_after {
         // Spread over as much again, so that those refused together do not come back together.
         let jitter = rand::random_range(0..=after.as_secs().max(1));
@@ -54,11 +56,11 @@ pub(super) fn deleted(endpoint: &Endpoint) -> HttpResponse {
 pub(super) fn plain(
     endpoint: &Endpoint,
     accept: Acceptable,
-    replies: Vec<Reply>,
+    replies: Replies,
     batch: bool,
     session: Option<&SessionId>,
 ) -> HttpResponse {
-    let status = if batch { 200 } else { replies.first().map_or(202, |reply| reply.status) };
+    let status = if batch { 200 } else { replies.status() };
     let mut bodies = replies.into_iter().map(|reply| reply.body).filter(|body| !body.is_empty()).peekable();
     let mut response = response(endpoint, status);
     if let Some(id) = session {
@@ -95,7 +97,6 @@ fn stream_headers(response: &mut HttpResponseBuilder) {
 
 fn response(endpoint: &Endpoint, status: u16) -> HttpResponseBuilder {
     let mut response = HttpResponse::build(StatusCode::from_u16(status).unwrap_or(StatusCode::OK));
-    response.insert_header((NOSNIFF.clone(), HeaderValue::from_static("nosniff")));
     if endpoint.settings.replica_header
         && let Ok(replica) = HeaderValue::from_str(&endpoint.core.services.replica)
     {

@@ -7,11 +7,10 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
-use trunkline_hub::{Position, Topic};
+use trunkline_hub::Position;
 use trunkline_protocol::{
     Method, Revision, RpcError,
     jsonrpc::{Body, Message, Request, parse},
-    params::Params,
 };
 
 use super::{
@@ -54,9 +53,10 @@ pub(super) async fn post(
     }
 }
 
-/// The log of everything that is said to a client of this transport.
-fn topic(session: &str) -> Topic {
-    Topic(format!("{session}/sse").into())
+/// The log of everything that is said to the client of a session.
+fn log(endpoint: &Endpoint, session: &LiveSession) -> LogCarrier {
+    let services = &endpoint.core.services;
+    LogCarrier::of_connection(services.hub.clone(), session.id().clone(), services.retention())
 }
 
 async fn stream(request: &HttpRequest, endpoint: &web::Data<Endpoint>) -> Result<HttpResponse, Refusal> {
@@ -76,12 +76,13 @@ async fn stream(request: &HttpRequest, endpoint: &web::Data<Endpoint>) -> Result
     let session = core.directory.find(id.as_str(), &principal).await?;
     let connection = Connection::new(core.clone(), session.clone());
     let permit = permit(endpoint, &session)?;
-    let follower = core.services.hub.follow(&topic(session.id()), Position::default()).await?;
+    let topic = log(endpoint, &session).topic();
+    let follower = core.services.hub.follow(&topic, Position::default()).await?;
     let wanted = Wanted::Session(session.clone());
     let broadcasts = Broadcasts::after(core.clone(), Revision::V2024_11_05, wanted, None).await?;
     let feed = Feed::Connection {
         endpoint: Some(format!("{}/messages?sessionId={}", endpoint.settings.mount, id.as_str()).into()),
-        topic: topic(session.id()),
+        topic,
         follower,
         broadcasts: Box::new(broadcasts),
         connection,
@@ -115,7 +116,7 @@ async fn take(
     let body = body::read(request, payload, &endpoint.settings).await?;
     let posted = Posted { endpoint, session, body: &body };
     match parse(&body, endpoint.settings.bounds)? {
-        Body::Single(Message::Request(request)) => posted.request(&request).await,
+        Body::Single(Message::Request(mut request)) => posted.request(&mut request).await,
         Body::Single(Message::Notification(note)) => {
             let context = context::session_context(posted.session);
             let method = Method::from_name(&note.method);
@@ -136,13 +137,8 @@ struct Posted<'a> {
 // === impl Posted ===
 
 impl Posted<'_> {
-    async fn request(&self, request: &Request<'_>) -> Result<(), Refusal> {
-        let services = &self.endpoint.core.services;
-        let log = LogCarrier {
-            hub: services.hub.clone(),
-            topic: topic(self.session.id()),
-            retention: services.retention(),
-        };
+    async fn request(&self, request: &mut Request<'_>) -> Result<(), Refusal> {
+        let log = log(self.endpoint, &self.session);
         let outbox = Arc::new(Outbox::new(Carrier::Shared(Shared::Log(log)), 1));
         // Once the session is known, every request is answered where its client reads: on the stream.
         let Err(refusal) = self.serve(request, &outbox).await else { return Ok(()) };
@@ -151,7 +147,7 @@ impl Posted<'_> {
         answered.map_err(|_| Refusal::BackendUnavailable("the hub"))
     }
 
-    async fn serve(&self, request: &Request<'_>, outbox: &Arc<Outbox>) -> Result<(), Refusal> {
+    async fn serve(&self, request: &mut Request<'_>, outbox: &Arc<Outbox>) -> Result<(), Refusal> {
         let core = &self.endpoint.core;
         let method = Method::from_name(&request.method);
         if method == Some(Method::Initialize) {
@@ -161,7 +157,7 @@ impl Posted<'_> {
             let error = RpcError::invalid_request("the session is not initialized; send `initialize` first");
             return Err(Refusal::Malformed(error));
         }
-        let params = Params::read(request.params).map_err(Refusal::InvalidParams)?;
+        let params = request.take_params().map_err(Refusal::InvalidParams)?;
         let incoming = Incoming { request, method, params: &params, body: self.body };
         let context = context::session_context(self.session.clone());
         serve(core, &context, &incoming, outbox, &CancellationToken::new()).await

@@ -1,0 +1,24 @@
+//! What carries the answer to a request on the MCP endpoint.
+
+use trunkline_protocol::header::Acceptable;
+
+use super::Endpoint;
+use crate::{
+    outbox::{Carrier, LogCarrier},
+    session::Context,
+};
+
+/// What carries an answer: a log where the revision can resume streams and there is a session to resume in. Nothing is made
+/// in the hub before it is needed.
+pub(super) fn carrier(endpoint: &Endpoint, context: &Context, accept: Acceptable) -> Carrier {
+    let services = &endpoint.core.services;
+    match &context.session {
+        _ if !accept.sse => Carrier::Json,
+        Some(session) if context.caller.revision.features().resumable => Carrier::Log(LogCarrier::of_call(
+            services.hub.clone(),
+            session.id().clone(),
+            services.retention(),
+        )),
+        _ => Carrier::Direct,
+    }
+}
