@@ -11,6 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "lib"))
 
+import callgrind  # noqa: E402
 import instructions  # noqa: E402
 import memory  # noqa: E402
 import processes  # noqa: E402
@@ -20,7 +21,8 @@ import wire  # noqa: E402
 
 LISTED = ("2025-11-25", "2026-07-28")
 IN_FLIGHT = (1, 32)
-PARTS = ("instructions", "wall", "memory", "cold")
+PARTS = ("instructions", "profile", "wall", "memory", "cold")
+PROFILED = ("2024-11-05", "2025-11-25", "2026-07-28")
 
 
 def say(*words: object) -> None:
@@ -101,6 +103,23 @@ def counted(plan: Plan) -> dict:
     return got
 
 
+def profiled(plan: Plan) -> dict:
+    """Where the instructions of a call go: a text for each revision, and a table of layers."""
+    got = {}
+    for revision in PROFILED:
+        profiles = {}
+        for name, start in (("floor", partial(plan.floor, revision)), ("trunkline", processes.trunkline)):
+            path = processes.OUT / f"callgrind-{name}-{revision}.out"
+            instructions.profile(start, wire.Template(f"call-{revision}"), revision, plan.calls, path)
+            profiles[name] = callgrind.read(path.with_name(path.name + ".1"), plan.calls)
+        ours, floor = profiles["trunkline"], profiles["floor"]
+        title = f"tools/call {revision}"
+        (processes.OUT / f"profile-{revision}.txt").write_text(callgrind.text(title, ours, floor))
+        say(f"{title}: profiled, {ours.total:.0f} instructions beside {floor.total:.0f}")
+        got[revision] = {"trunkline": ours.layers, "floor": floor.layers}
+    return got
+
+
 def kept(plan: Plan) -> dict:
     """Everything about memory."""
     return {
@@ -146,6 +165,7 @@ def main() -> None:
         plan = Plan(options.quick, options.rounds)
         steps = {
             "instructions": lambda: counted(plan),
+            "profile": lambda: profiled(plan),
             "wall": lambda: wall.rounds(plan.cells(), plan.rounds, plan.seconds, say),
             "memory": lambda: kept(plan),
             "cold": lambda: memory.cold_start(plan.spawns, say),

@@ -14,7 +14,8 @@
 set -euo pipefail
 . "$(dirname "$0")/../scripts/lib.sh"
 
-# SDK, transport, era. What an SDK cannot speak is not in the table: 1.x knows no 2026-07-28, 2026-07-28 has no HTTP+SSE,
+# SDK, transport, era. Legacy is the newest revision with a handshake, modern is 2026-07-28; only the Rust SDK can be told
+# to offer an older one. What an SDK cannot speak is not in the table: 1.x knows no 2026-07-28, 2026-07-28 has no HTTP+SSE,
 # and the Rust SDK has no HTTP+SSE client.
 TABLE='
 python-1      http   legacy
@@ -37,6 +38,12 @@ rust          http   legacy
 rust          http   modern
 rust          stdio  legacy
 rust          stdio  modern
+rust          http   2025-06-18
+rust          stdio  2025-06-18
+rust          http   2025-03-26
+rust          stdio  2025-03-26
+rust          http   2024-11-05
+rust          stdio  2024-11-05
 '
 # Seconds for one client. Its own limit is shorter; this one is for a client that does not keep it.
 CLIENT_LIMIT=150
@@ -93,6 +100,7 @@ row() {
     sse-*) ;;
     *-legacy) arguments+=(--expect 2025-11-25) ;;
     *-modern) arguments+=(--expect 2026-07-28) ;;
+    *) arguments+=(--expect "$3") ;;
     esac
     case $2 in
     http) arguments+=(--url "http://127.0.0.1:$PORT/mcp") ;;

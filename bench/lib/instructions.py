@@ -3,7 +3,6 @@
 import re
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,11 +48,10 @@ def per_call(start: Callable[[list[str]], Server], template: wire.Template, revi
 def profile(
     start: Callable[[list[str]], Server], template: wire.Template, revision: str, calls: int, out: Path
 ) -> None:
-    """Writes a callgrind profile of `calls` calls and nothing else."""
+    """Writes a callgrind profile of `calls` calls and nothing else, to `out` with `.1` after its name."""
     with start(wrapper(out)) as server:
         sessions = sessions_of(server, template, revision)
         wire.call(server.port, template, sessions, WARM)
         subprocess.run(["callgrind_control", "--zero", str(server.pid)], check=True, capture_output=True)
-        time.sleep(0.5)
         wire.call(server.port, template, sessions, calls)
         subprocess.run(["callgrind_control", "--dump=calls", str(server.pid)], check=True, capture_output=True)

@@ -108,10 +108,12 @@ pub fn parse(body: &[u8], bounds: Bounds) -> Result<Body<'_>, Malformed> {
         let reason = format!("the JSON is nested deeper than {} levels", bounds.depth);
         return Err(Malformed::new(None, RpcError::invalid_request(reason)));
     }
+    // Once for the whole body: every string in it is then read without being looked at again.
+    let text = std::str::from_utf8(body).map_err(|error| Malformed::new(None, RpcError::parse(error)))?;
     if body.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'[') {
-        return parse_batch(body, bounds.batch);
+        return parse_batch(text, bounds.batch);
     }
-    parse_message(body).map(Body::Single)
+    parse_message(text).map(Body::Single)
 }
 
 /// Whether brackets nest deeper than `limit`. Brackets inside strings do not count.
@@ -139,9 +141,9 @@ fn too_deep(body: &[u8], limit: usize) -> bool {
     false
 }
 
-fn parse_batch(body: &[u8], most: usize) -> Result<Body<'_>, Malformed> {
+fn parse_batch(body: &str, most: usize) -> Result<Body<'_>, Malformed> {
     let members: Vec<&RawValue> =
-        serde_json::from_slice(body).map_err(|error| Malformed::new(None, RpcError::parse(error)))?;
+        serde_json::from_str(body).map_err(|error| Malformed::new(None, RpcError::parse(error)))?;
     if members.is_empty() {
         return Err(Malformed::new(None, RpcError::invalid_request("the batch is empty")));
     }
@@ -149,10 +151,10 @@ fn parse_batch(body: &[u8], most: usize) -> Result<Body<'_>, Malformed> {
         let reason = format!("the batch holds {} messages; at most {most} are accepted", members.len());
         return Err(Malformed::new(None, RpcError::invalid_request(reason)));
     }
-    Ok(Body::Batch(members.into_iter().map(|member| parse_message(member.get().as_bytes())).collect()))
+    Ok(Body::Batch(members.into_iter().map(|member| parse_message(member.get())).collect()))
 }
 
-fn parse_message(json: &[u8]) -> Result<Message<'_>, Malformed> {
+fn parse_message(json: &str) -> Result<Message<'_>, Malformed> {
     if let Ok(envelope) = read_envelope(json, true) {
         return envelope.into_message();
     }
@@ -160,8 +162,8 @@ fn parse_message(json: &[u8]) -> Result<Message<'_>, Malformed> {
     read_envelope(json, false).map_err(|error| explain(json, &error))?.into_message()
 }
 
-fn read_envelope(json: &[u8], with_params: bool) -> serde_json::Result<Envelope<'_>> {
-    let mut deserializer = serde_json::Deserializer::from_slice(json);
+fn read_envelope(json: &str, with_params: bool) -> serde_json::Result<Envelope<'_>> {
+    let mut deserializer = serde_json::Deserializer::from_str(json);
     let envelope = deserializer.deserialize_map(EnvelopeVisitor { with_params })?;
     deserializer.end()?;
     Ok(envelope)
@@ -173,17 +175,17 @@ fn is_read_at_once(method: &str) -> bool {
 }
 
 /// The slow path of a message that could not be read: syntax or shape, and which id to answer.
-fn explain(json: &[u8], error: &serde_json::Error) -> Malformed {
+fn explain(json: &str, error: &serde_json::Error) -> Malformed {
     #[derive(Deserialize)]
     struct IdOnly<'a> {
         #[serde(borrow, default)]
         id: Option<&'a RawValue>,
     }
     // Raw, since what is ignored is not checked to be UTF-8.
-    if let Err(syntax) = serde_json::from_slice::<&RawValue>(json) {
+    if let Err(syntax) = serde_json::from_str::<&RawValue>(json) {
         return Malformed::new(None, RpcError::parse(syntax));
     }
-    let id = serde_json::from_slice::<IdOnly<'_>>(json)
+    let id = serde_json::from_str::<IdOnly<'_>>(json)
         .ok()
         .and_then(|found| found.id)
         .and_then(|raw| serde_json::from_str(raw.get()).ok());

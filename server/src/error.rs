@@ -18,6 +18,11 @@ pub(crate) enum Refusal {
         /// The bound in bytes.
         limit: usize,
     },
+    /// The head of the request is larger than accepted.
+    HeadTooLarge {
+        /// The bound in bytes.
+        limit: usize,
+    },
     /// The body did not arrive in time.
     BodyTooSlow,
     /// The body is not declared to be JSON.
@@ -88,8 +93,11 @@ impl Refusal {
             Self::BodyTooLarge { limit } => {
                 (413, invalid(format!("the body is larger than {limit} bytes (limits.body)")))
             }
+            Self::HeadTooLarge { limit } => {
+                (431, invalid(format!("the headers are larger than {limit} bytes (limits.header_bytes)")))
+            }
             Self::BodyTooSlow => (408, invalid("the body did not arrive in time".into())),
-            Self::UnsupportedMediaType => (415, invalid("the Content-Type must be application/json".into())),
+            Self::UnsupportedMediaType => (415, invalid("the Content-Type must be application/json, without a Content-Encoding".into())),
             Self::NotAcceptable(wanted) => (406, invalid(format!("the Accept header must allow {wanted}"))),
             Self::SessionRequired => {
                 (400, invalid("the header Mcp-Session-Id is missing; `initialize` issues one".into()))

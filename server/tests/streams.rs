@@ -9,8 +9,15 @@ mod support;
 mod streams {
     mod stage;
 
+    mod cancel;
+    mod drain;
+    mod ends;
     mod listen;
+    mod questions;
     mod resume;
+    mod rounds;
     mod signs;
+    mod sse2024;
+    mod subscriptions;
     mod upgrade;
 }

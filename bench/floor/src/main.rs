@@ -110,8 +110,11 @@ async fn list_tools(body: Bytes, answers: web::Data<Answers>) -> HttpResponse {
 fn answer(id: &RawValue, Numbers { a, b }: Numbers, length: usize) -> Vec<u8> {
     let sum = a.wrapping_add(b);
     let mut bytes = Vec::with_capacity(length);
-    write!(bytes, r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{sum}"}}]}}}}"#)
-        .expect("invariant: a vector takes every byte");
+    write!(
+        bytes,
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{sum}"}}]}}}}"#
+    )
+    .expect("invariant: a vector takes every byte");
     if bytes.len() < length {
         bytes.resize(length, b' ');
     }

@@ -53,7 +53,7 @@ async fn scenario(run: &mut Run, options: &Options, complaints: &Complaints) {
         Err(error) => return run.report("connect", Err(error)),
     };
     run.report("connect", negotiated(&client, options));
-    every_step(run, &client, options.era).await;
+    every_step(run, &client, &options.era).await;
     run.step("no_strays", async {
         let lines = complaints.lines();
         ensure!(lines.is_empty(), "{}", lines.join("; "));
@@ -64,15 +64,16 @@ async fn scenario(run: &mut Run, options: &Options, complaints: &Complaints) {
 }
 
 async fn connect(options: &Options, http: &Watched) -> Result<Client> {
-    let lifecycle = match options.era {
-        Era::Legacy => ClientLifecycleMode::Initialize,
+    let (offer, lifecycle) = match &options.era {
+        Era::Legacy(version) => (version.clone(), ClientLifecycleMode::Initialize),
         // Modern means found by the probe, not assumed.
-        Era::Modern => ClientLifecycleMode::Auto {
-            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-            legacy_version: None,
-        },
+        Era::Modern => {
+            let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+            let lifecycle = ClientLifecycleMode::Auto { preferred_versions, legacy_version: None };
+            (ProtocolVersion::LATEST_WITH_INITIALIZE, lifecycle)
+        }
     };
-    let user = User::default();
+    let user = User::new(offer);
     Ok(match &options.transport {
         Transport::Http(url) => {
             let config = StreamableHttpClientTransportConfig::with_uri(url.clone());
@@ -96,20 +97,24 @@ fn negotiated(client: &Client, options: &Options) -> Result<String> {
     Ok(version)
 }
 
-async fn every_step(run: &mut Run, client: &Client, era: Era) {
+async fn every_step(run: &mut Run, client: &Client, era: &Era) {
     run.step("tools_list", steps::tools_list(client)).await;
-    run.step("call_structured", steps::call_structured(client)).await;
+    run.step("call_structured", steps::call_structured(client, era)).await;
     run.step("call_text", steps::call_text(client)).await;
     run.step("call_large", steps::call_large(client)).await;
-    run.step("calls_at_once", steps::calls_at_once(client)).await;
+    run.step("calls_at_once", steps::calls_at_once(client, era)).await;
     run.step("bad_arguments", steps::bad_arguments(client)).await;
     run.step("unknown_tool", steps::unknown_tool(client)).await;
     run.step("tool_error", steps::tool_error(client, "error")).await;
     run.step("tool_panic", steps::tool_error(client, "panic")).await;
     run.step("rpc_error", steps::rpc_error(client)).await;
     run.step("progress", steps::progress(client)).await;
-    run.step("elicitation_accepted", steps::elicitation(client, steps::yes(), "yes")).await;
-    run.step("elicitation_declined", steps::elicitation(client, steps::no(), "declined")).await;
+    if era.has_structure() {
+        run.step("elicitation_accepted", steps::elicitation(client, steps::yes(), "yes")).await;
+        run.step("elicitation_declined", steps::elicitation(client, steps::no(), "declined")).await;
+    } else {
+        run.step("elicitation_unavailable", steps::elicitation_unavailable(client)).await;
+    }
     run.step("resources_list", steps::resources_list(client)).await;
     run.step("resource_text", steps::resource_text(client, "demo://greeting", "")).await;
     run.step("resource_blob", steps::resource_blob(client)).await;
@@ -118,11 +123,11 @@ async fn every_step(run: &mut Run, client: &Client, era: Era) {
     run.step("prompt", steps::prompt(client)).await;
     run.step("completion", steps::completion(client)).await;
     // 2026-07-28 has no session, so nothing to keep a value in.
-    if era == Era::Legacy {
+    if *era != Era::Modern {
         run.step("session_values", steps::session_values(client)).await;
-        run.step("session_counter", steps::session_counter(client)).await;
+        run.step("session_counter", steps::session_counter(client, era)).await;
     }
-    run.step("cancellation", steps::cancellation(client)).await;
+    run.step("cancellation", steps::cancellation(client, era)).await;
 }
 
 /// Ends the connection, and holds a streamable HTTP one to what must be true afterwards.

@@ -1,6 +1,7 @@
 //! The command line: `--transport T --era E [--expect REVISION] (--url URL | -- COMMAND...)`.
 
 use anyhow::{Context, Result, bail, ensure};
+use rmcp::model::ProtocolVersion;
 
 /// How to reach the server. HTTP+SSE is absent: this SDK has no client for it.
 #[derive(Clone, Debug)]
@@ -9,10 +10,11 @@ pub(crate) enum Transport {
     Stdio(Vec<String>),
 }
 
-/// Which lifecycle the client speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Which lifecycle the client speaks: `legacy`, `modern`, or an older revision by its date.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Era {
-    Legacy,
+    /// `initialize`, which offers this revision.
+    Legacy(ProtocolVersion),
     Modern,
 }
 
@@ -23,6 +25,33 @@ pub(crate) struct Options {
     pub(crate) era: Era,
     /// The revision that must be negotiated.
     pub(crate) expect: Option<String>,
+}
+
+// === impl Era ===
+
+impl Era {
+    fn parse(name: &str) -> Result<Self> {
+        if name == "modern" {
+            return Ok(Self::Modern);
+        }
+        let known = [
+            ("legacy", ProtocolVersion::V_2025_11_25),
+            ("2025-06-18", ProtocolVersion::V_2025_06_18),
+            ("2025-03-26", ProtocolVersion::V_2025_03_26),
+            ("2024-11-05", ProtocolVersion::V_2024_11_05),
+        ];
+        let found = known.into_iter().find(|(known, _)| *known == name);
+        let (_, version) = found.with_context(|| format!("no such era: {name}"))?;
+        Ok(Self::Legacy(version))
+    }
+
+    /// Whether the revision has structured results and elicitation. Both came with 2025-06-18.
+    pub(crate) fn has_structure(&self) -> bool {
+        match self {
+            Self::Legacy(version) => *version >= ProtocolVersion::V_2025_06_18,
+            Self::Modern => true,
+        }
+    }
 }
 
 // === impl Options ===
@@ -54,11 +83,7 @@ impl Options {
         if let Transport::Stdio(command) = &transport {
             ensure!(!command.is_empty(), "stdio takes a command after --");
         }
-        let era = match era.as_deref() {
-            Some("legacy") => Era::Legacy,
-            Some("modern") => Era::Modern,
-            other => bail!("no such era: {other:?}"),
-        };
+        let era = Era::parse(&era.context("--era is missing")?)?;
         Ok(Self { transport, era, expect })
     }
 }

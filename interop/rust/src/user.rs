@@ -5,7 +5,7 @@ use rmcp::{
     model::{
         ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
         ElicitationCapability, FormElicitationCapability, Implementation, ProgressNotificationParam,
-        ResourceUpdatedNotificationParam,
+        ProtocolVersion, ResourceUpdatedNotificationParam,
     },
     service::{NotificationContext, RequestContext},
 };
@@ -24,6 +24,8 @@ pub(crate) struct Answer {
 /// The user, and a record of what the server sent.
 #[derive(Debug)]
 pub(crate) struct User {
+    /// What `initialize` offers; `server/discover` has its own way.
+    offer: ProtocolVersion,
     pub(crate) answer: watch::Sender<Answer>,
     /// The message and the schema of each question.
     pub(crate) asked: Events<(String, Value)>,
@@ -33,9 +35,10 @@ pub(crate) struct User {
 
 // === impl User ===
 
-impl Default for User {
-    fn default() -> Self {
+impl User {
+    pub(crate) fn new(offer: ProtocolVersion) -> Self {
         Self {
+            offer,
             answer: watch::Sender::new(Answer { action: ElicitationAction::Cancel, content: None }),
             asked: Events::default(),
             progress: Events::default(),
@@ -50,6 +53,7 @@ impl ClientHandler for User {
         capabilities.elicitation =
             Some(ElicitationCapability::new().with_form(FormElicitationCapability::default()));
         ClientConfig::new(capabilities, Implementation::new("interop", "1"))
+            .with_protocol_version(self.offer.clone())
     }
 
     async fn create_elicitation(

@@ -50,6 +50,10 @@ impl Media {
     /// must be UTF-8: neither format knows another.
     #[must_use]
     pub fn of_content_type(value: &[u8]) -> Option<Self> {
+        // What clients of this protocol send, word for word.
+        if value == b"application/json" {
+            return Some(Self::Json);
+        }
         let mut pieces = pieces(value, b';');
         let name = pieces.next()?;
         let media = [Self::Json, Self::EventStream].into_iter().find(|media| media.is_named(name))?;

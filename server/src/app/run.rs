@@ -138,11 +138,12 @@ fn close(drain: &Drain, core: &Arc<crate::session::Core>) {
     core.directory.close_all();
 }
 
-/// Waits until nothing runs and no stream is open.
+/// Waits until nothing runs, no task either, and no stream is open.
 async fn idle(metrics: &Metrics) {
     /// How often it is looked: well below what anybody notices at the end of a process.
     const LOOK: Duration = Duration::from_millis(20);
-    while metrics.now(Gauge::InFlight) > 0 || metrics.now(Gauge::Streams) > 0 {
+    const BUSY: [Gauge; 3] = [Gauge::InFlight, Gauge::Tasks, Gauge::Streams];
+    while BUSY.iter().any(|gauge| metrics.now(*gauge) > 0) {
         tokio::time::sleep(LOOK).await;
     }
 }

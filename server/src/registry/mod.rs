@@ -2,6 +2,7 @@
 
 mod ask;
 mod becoming;
+mod canonical;
 mod catalog;
 mod completion;
 mod exchange;

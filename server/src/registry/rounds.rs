@@ -15,6 +15,7 @@ use trunkline_protocol::{
     model::{InputRequest, InputRequiredResult},
 };
 
+use super::canonical::canonical;
 use crate::{
     keys::{KeyRing, Purpose},
     principal::Principal,
@@ -160,6 +161,7 @@ fn now() -> u64 {
 
 /// A digest of everything that makes the call what it is, unambiguous by the length before each part.
 fn binding(call: &Call<'_>) -> Vec<u8> {
+    // A client may write them with other blanks, or its members in another order.
     let arguments = call.arguments.map_or_else(|| b"{}".to_vec(), canonical);
     let mut digest = Sha256::new();
     for part in [
@@ -172,13 +174,4 @@ fn binding(call: &Call<'_>) -> Vec<u8> {
         digest.update(part);
     }
     digest.finalize().to_vec()
-}
-
-/// The same arguments in one spelling: a client may write them with other spaces, or its members in another order.
-fn canonical(arguments: &[u8]) -> Vec<u8> {
-    let Ok(mut value) = serde_json::from_slice::<serde_json::Value>(arguments) else {
-        return arguments.to_vec();
-    };
-    value.sort_all_objects();
-    value.to_string().into_bytes()
 }

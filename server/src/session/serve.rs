@@ -80,7 +80,8 @@ pub(crate) async fn serve(
 ) -> Result<(), Refusal> {
     let revision = context.caller.revision;
     let method = served(revision, incoming)?;
-    if let Some(outcome) = answer_at_once(core, context, method, incoming).await? {
+    if is_answered_at_once(method) {
+        let outcome = Box::pin(answer_at_once(core, context, method, incoming)).await?;
         return answer(core, revision, incoming, outbox, &outcome).await;
     }
     let planned = tasks::plan(&core.registry.catalog(), &core.services, context, method, incoming.params);
@@ -92,8 +93,8 @@ pub(crate) async fn serve(
     let entered = enter(core, context, incoming, outbox, cancel)?;
     match plan {
         Plan::Call => call(entered, asked, incoming, cancel).await,
-        Plan::Task(ttl) => tasks::start(entered, asked, incoming, ttl).await,
-        Plan::CallFirst => tasks::start_as_call(entered, asked, incoming, cancel).await,
+        Plan::Task(ttl) => Box::pin(tasks::start(entered, asked, incoming, ttl)).await,
+        Plan::CallFirst => Box::pin(tasks::start_as_call(entered, asked, incoming, cancel)).await,
     }
 }
 
@@ -130,7 +131,7 @@ async fn call(
     let exchange = Exchange::new(services, caller, asked, asking, outbox.clone(), cancel.clone());
     let catalog = core.registry.catalog();
     let begun = match method {
-        Method::TasksResult => tasks::begin_result(&core, context, exchange, incoming).await?,
+        Method::TasksResult => Box::pin(tasks::begin_result(&core, context, exchange, incoming)).await?,
         _ => catalog.begin(exchange, incoming.params, incoming.request.params.map(RawValue::get)),
     };
     match begun {
@@ -153,13 +154,29 @@ fn served(revision: Revision, incoming: &Incoming<'_>) -> Result<Method, Refusal
     })
 }
 
-/// The outcome of a request that needs no handler: what the session answers itself.
+/// Whether the session answers a request itself, without a handler.
+fn is_answered_at_once(method: Method) -> bool {
+    matches!(
+        method,
+        Method::Ping
+            | Method::ServerDiscover
+            | Method::LoggingSetLevel
+            | Method::ResourcesSubscribe
+            | Method::ResourcesUnsubscribe
+            | Method::TasksGet
+            | Method::TasksUpdate
+            | Method::TasksCancel
+            | Method::TasksList
+    )
+}
+
+/// The outcome of a request that the session answers itself.
 async fn answer_at_once(
     core: &Arc<Core>,
     context: &Context,
     method: Method,
     incoming: &Incoming<'_>,
-) -> Result<Option<Outcome>, Refusal> {
+) -> Result<Outcome, Refusal> {
     let outcome = match method {
         Method::Ping => Outcome::Empty,
         Method::ServerDiscover => Outcome::Encoded(core.registry.catalog().greeting(context.caller.revision)),
@@ -185,9 +202,9 @@ async fn answer_at_once(
         Method::TasksGet | Method::TasksUpdate | Method::TasksCancel | Method::TasksList => {
             tasks::answer(core, context, method, incoming).await?
         }
-        _ => return Ok(None),
+        method => Outcome::Error(RpcError::method_not_found(method.name())),
     };
-    Ok(Some(outcome))
+    Ok(outcome)
 }
 
 /// An actor that has stopped: its session was let go of between two steps.

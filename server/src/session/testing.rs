@@ -28,7 +28,7 @@ use crate::{
     config::Limits,
     error::Refusal,
     keys::KeyRing,
-    outbox::{Carrier, Outbox, Output, Source},
+    outbox::{Carrier, Outbox, Output, Shared, Source},
     principal::Principal,
     record::Greeting,
     registry::{Caller, Catalog, Client, Declared, Registry, Services, Tool},
@@ -191,6 +191,13 @@ impl Replica {
         self.send_with(peer, method, params, Carrier::Direct).await
     }
 
+    /// Sends a request whose answer goes to a stream that others share, as over stdio.
+    pub(crate) async fn send_shared(&self, peer: &Peer, method: &str, params: Value) -> Result<Sent, Refusal> {
+        let (queue, stream) = mpsc::channel(64);
+        let sent = self.send_with(peer, method, params, Carrier::Shared(Shared::Queue(queue))).await?;
+        Ok(Sent { stream: Some(stream), ..sent })
+    }
+
     /// Sends a request.
     pub(crate) async fn send_with(
         &self,
@@ -251,6 +258,11 @@ impl Sent {
         }
         let frames = self.stream.as_mut().unwrap();
         frames.recv().await.map_or(Value::Null, |frame| serde_json::from_slice(&frame).unwrap())
+    }
+
+    /// Whether nothing has come on a shared stream.
+    pub(crate) fn is_silent(&mut self) -> bool {
+        self.stream.as_mut().unwrap().try_recv().is_err()
     }
 
     /// The answer, whatever is said before it. Null if there is none.

@@ -46,7 +46,7 @@ fn requests_are_answered_together_once_each() {
 fn requests_notifications_and_answers_may_be_mixed() {
     let server = TestServer::demo();
     let session = server.initialize("2025-03-26");
-    let unasked = json!({"jsonrpc": "2.0", "id": "q.a.b", "result": {}});
+    let unasked = json!({"jsonrpc": "2.0", "id": "unasked", "result": {}});
     let batch = json!([note("notifications/initialized"), add(1, 1), unasked, note("notifications/unheard/of")]);
     assert_eq!(answers(&session, &batch).len(), 1);
     assert_eq!(server.metric("late_answers_total"), 1);

@@ -22,13 +22,34 @@ fn one_connection_carries_many_requests() {
         // Refusals end no connection.
         assert_eq!(connection.exchange(&Request::post_text("{")).status(), 400);
         assert_eq!(connection.exchange(&ping.clone().session("dead")).status(), 404);
+        assert_eq!(connection.exchange(&add().header("Mcp-Name", "echo")).status(), 400);
         assert_eq!(connection.exchange(&Request::new("PUT", "/mcp")).status(), 405);
-        assert_eq!(connection.exchange(&add().header("Content-Type", "text/plain")).status(), 415);
-        assert_eq!(connection.exchange(&add().header("Origin", "null")).status(), 403);
+        assert_eq!(connection.exchange(&Request::get().session("dead")).status(), 404);
+        assert_eq!(connection.exchange(&Request::get().header("Origin", "null")).status(), 403);
         assert_eq!(connection.exchange(&add()).header("connection"), None);
     }
     assert_eq!(connection.exchange(&Request::new("DELETE", "/mcp").session(&id)).status(), 204);
     assert_eq!(connection.exchange(&add()).status(), 200);
+}
+
+#[test]
+fn a_request_refused_by_its_head_may_close_its_connection_and_says_so() {
+    let server = TestServer::demo();
+    for refused in [
+        add().header("Content-Type", "text/plain"),
+        add().header("Accept", "text/html"),
+        add().header("Origin", "https://evil.example"),
+    ] {
+        // Its body was not read. Either it is skipped, or nothing more is taken from this connection.
+        let mut connection = server.connect();
+        let response = connection.exchange(&refused);
+        assert!(response.status() >= 400);
+        if response.header("connection") == Some("close") {
+            assert!(connection.is_closed());
+        } else {
+            assert_eq!(connection.exchange(&add()).status(), 200);
+        }
+    }
 }
 
 #[test]

@@ -181,7 +181,7 @@ fn streams_of_one_session() {
     let server = limited("streams_per_session = 2");
     let (session, other) = (server.initialize("2025-11-25"), server.initialize("2025-11-25"));
     // A newer listener ends the older one; what fills the session up are the rests of calls.
-    let params = json!({"name": "slow", "arguments": {"ms": 60_000, "steps": 60_000}, "_meta": {"progressToken": 1}});
+    let params = json!({"name": "slow", "arguments": {"ms": 60_000, "steps": 10_000}, "_meta": {"progressToken": 1}});
     let mut call = session.stream("tools/call", &params);
     let id = call.next_event().unwrap().id.unwrap();
     let _resumed = [session.resume(&id), session.resume(&id)];
@@ -244,12 +244,12 @@ fn values_of_one_session() {
     let server = limited("session_values = 1\nsubscriptions_per_session = 1\nvalue_bytes = \"1KiB\"\nresult_bytes = \"1KiB\"\ntasks_per_principal = 1");
     let session = server.initialize("2025-06-18");
     let remember = |key: &str, value: &str| session.tool("remember", &json!({"key": key, "value": value}));
-    assert_eq!(remember("k", &"x".repeat(500)).get("isError"), None);
+    assert_eq!(remember("k", &"x".repeat(200)).get("isError"), None);
     let large = remember("k", &"x".repeat(2000));
     assert_eq!(large["isError"], true, "{large}");
     let many: Vec<Value> = (0..200).map(|number| remember(&format!("k{number}"), "v")).collect();
     assert!(many.iter().any(|result| result["isError"] == true), "one key too many is refused at last");
-    assert_eq!(session.tool("recall", &json!({"key": "k"}))["structuredContent"]["value"], "x".repeat(500));
+    assert_eq!(session.tool("recall", &json!({"key": "k"}))["structuredContent"]["value"], "x".repeat(200));
 }
 
 #[test]

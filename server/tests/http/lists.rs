@@ -13,7 +13,7 @@ fn crowded() -> Server {
         let tool = Tool::new(&name, |_: Exchange, _: NoArguments| async { Ok("done") });
         let resource = Resource::new(&format!("x://{name}"), &name, |_| async { Ok("text") });
         let template = ResourceTemplate::new(&format!("y://{name}/{{id}}"), &name, |_, _| async { Ok("text") });
-        let prompt = Prompt::new(&name, |_, _| async { Ok("say something") });
+        let prompt = Prompt::new(&name, |_, _| async { Ok("say something".to_owned()) });
         server = server.tool(tool).resource(resource).template(template).prompt(prompt);
     }
     server

@@ -123,7 +123,9 @@ fn notifications_and_answers_get_a_bare_202() {
             json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 99}}),
             json!({"jsonrpc": "2.0", "method": "notifications/unheard/of", "params": {"a": 1}}),
             json!({"jsonrpc": "2.0", "id": 99, "result": {}}),
-            json!({"jsonrpc": "2.0", "id": "q.nobody.asked", "error": {"code": -1, "message": "no"}}),
+            json!({"jsonrpc": "2.0", "id": "unasked", "error": {"code": -1, "message": "no"}}),
+            // As if another replica had asked, which is gone.
+            json!({"jsonrpc": "2.0", "id": "q.AAAAAAAA.AAAAAAAAAAAAAAAA", "result": {}}),
         ] {
             let response = session.send(&message);
             assert_eq!(response.status(), 202, "{revision} {message}: {}", response.text());

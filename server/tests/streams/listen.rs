@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::stage::{Stage, call, text};
+use super::stage::{Stage, call, refused, text};
 use crate::support::{LEGACY, Request, STREAMABLE};
 
 const URI: &str = "demo://greeting";
@@ -162,8 +162,8 @@ fn a_session_has_no_more_streams_and_no_more_subscriptions_than_it_may() {
     session.call("resources/subscribe", &about("demo://notes/2"));
     // Again the same, and a further one.
     session.call("resources/subscribe", &about("demo://notes/2"));
-    let refused = session.request("resources/subscribe", &about("demo://notes/3"));
-    assert_eq!(refused.code(), -32602, "{}", refused.text());
+    let third = session.request("resources/subscribe", &about("demo://notes/3"));
+    assert_eq!(third.code(), -32602, "{}", third.text());
     session.call("resources/unsubscribe", &about("demo://notes/1"));
     session.call("resources/subscribe", &about("demo://notes/3"));
 
@@ -175,9 +175,9 @@ fn a_session_has_no_more_streams_and_no_more_subscriptions_than_it_may() {
     let mut events = connection.into_events();
     let id = events.next_event().unwrap().id.unwrap();
     let readers = [session.resume(&id), session.resume(&id)];
-    let refused = stage.server.send(&session.sign(Request::get()).header("Last-Event-ID", &id));
-    assert_eq!(refused.status(), 503, "{}", refused.text());
-    assert!(refused.header("retry-after").is_some());
+    let one_more = refused(&stage.server, &session.sign(Request::get()).header("Last-Event-ID", &id));
+    assert_eq!(one_more.status(), 503, "{}", one_more.text());
+    assert!(one_more.header("retry-after").is_some());
     drop(readers);
     stage.step(1);
     events.rest();

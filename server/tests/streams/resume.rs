@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::stage::{Stage, call, text};
-use crate::support::{Event, Events, Request, STREAMABLE, Session, within, DEADLINE};
+use super::stage::{Stage, call, refused, text};
+use crate::support::{DEADLINE, Event, Events, Request, STREAMABLE, Session, within};
 
 const URI: &str = "demo://greeting";
 
@@ -103,18 +103,18 @@ fn a_stream_can_be_resumed_while_the_server_still_thinks_it_open() {
 #[test]
 fn resuming_one_stream_touches_no_other() {
     let stage = Stage::new();
-    let session = stage.server.initialize("2025-06-18");
+    let session = stage.server.initialize_with("2025-06-18", &json!({"elicitation": {}}));
     session.call("resources/subscribe", &json!({"uri": URI}));
     let mut listening = session.listen();
-    let (events, first) = broken(&stage, &session, 1);
+    let (events, first) = broken(&stage, &session, 51);
     events.close();
-    let mut other = stage.server.stream(&session.post(&call(2, "confirm", &json!({"question": "?"}), None)));
+    let mut other = stage.server.stream(&session.post(&call(50, "confirm", &json!({"question": "?"}), None)));
     let mut resumed = session.resume(first.id.as_deref().unwrap());
     session.tool("touch", &json!({"uri": URI}));
     stage.step(3);
     let rest = resumed.rest();
     let ids: Vec<_> = rest.iter().map(|event| event.json()).collect();
-    assert!(ids.iter().all(|message| message["id"] == 1 || message["params"]["progressToken"] == "t"), "{ids:?}");
+    assert!(ids.iter().all(|message| message["id"] == 51 || message["params"]["progressToken"] == "t"), "{ids:?}");
     // The one that listens was not replaced, and the other call's stream carries its own.
     assert_eq!(listening.message()["params"]["uri"], URI);
     assert_eq!(other.message()["method"], "elicitation/create");
@@ -131,7 +131,7 @@ fn events_of_another_session_are_refused() {
     for event in [first, listening] {
         let id = event.id.unwrap();
         let request = stranger.sign(Request::get()).header("Last-Event-ID", &id);
-        let response = stage.server.send(&request);
+        let response = refused(&stage.server, &request);
         assert_eq!(response.refusal(), (400, -32600), "{}", response.text());
         assert!(!response.text().contains(&owner.id));
     }
@@ -159,10 +159,10 @@ fn ids_that_were_never_issued_are_refused() {
     ];
     for forged in forged {
         let request = session.sign(Request::get()).header("Last-Event-ID", &forged);
-        assert_eq!(stage.server.send(&request).refusal(), (400, -32600), "{forged}");
+        assert_eq!(refused(&stage.server, &request).refusal(), (400, -32600), "{forged}");
     }
     let twice = session.sign(Request::get()).header("Last-Event-ID", &id).also("Last-Event-ID", &id);
-    assert_eq!(stage.server.send(&twice).status(), 400);
+    assert_eq!(refused(&stage.server, &twice).refusal(), (400, -32600));
     // The session is none the worse for it.
     assert_eq!(session.tool("echo", &json!({"text": "still here"}))["content"][0]["text"], "still here");
 }

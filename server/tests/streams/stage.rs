@@ -14,7 +14,7 @@ use trunkline::{
     model::{CreateMessageParams, LogLevel},
 };
 
-use crate::support::{TestServer, eventually};
+use crate::support::{Request, Response, TestServer, eventually};
 
 /// A server, and what its tools wait for.
 pub(crate) struct Stage {
@@ -233,6 +233,20 @@ pub(crate) fn call(id: i64, tool: &str, arguments: &Value, token: Option<&str>) 
 /// The cancellation of a request.
 pub(crate) fn cancel(id: i64) -> Value {
     json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id, "reason": "enough"}})
+}
+
+/// Sends a request that is to be refused: a stream in its place would be waited for in vain.
+#[track_caller]
+pub(crate) fn refused(server: &TestServer, request: &Request) -> Response {
+    let mut connection = server.connect();
+    connection.send(&request.bytes());
+    let head = connection.head();
+    assert_ne!(head.header("content-type"), Some("text/event-stream"), "a stream for {request:?}");
+    let mut body = Vec::new();
+    while let Some(chunk) = connection.chunk() {
+        body.extend_from_slice(&chunk);
+    }
+    Response { head, body }
 }
 
 /// The text of a tool's result.

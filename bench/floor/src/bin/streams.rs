@@ -158,7 +158,8 @@ impl Requests {
 impl Template {
     fn read(folder: &Path, name: &str) -> io::Result<Self> {
         let text = fs::read_to_string(folder.join(format!("{name}.http")))?;
-        let (head, body) = text.split_once("\n\n").ok_or_else(|| fault("a recorded request without a head"))?;
+        let (head, body) =
+            text.split_once("\n\n").ok_or_else(|| fault("a recorded request without a head"))?;
         Ok(Self { head: head.replace('\n', "\r\n"), body: body.trim_end().to_owned() })
     }
 

@@ -24,6 +24,7 @@ use trunkline_protocol::{
 use trunkline_store::StoreError;
 
 use super::{
+    Changes,
     ending::Ending,
     index,
     owner::Owner,
@@ -94,11 +95,14 @@ impl LiveTask {
         if answerable { Asking::During(self.clone()) } else { Asking::Never }
     }
 
-    /// Writes the task down, so that every replica finds it, and returns what the client is told.
+    /// Writes the task down, so that every replica finds it, and returns what the client is told, and
+    /// the task's changes from then on.
     ///
     /// # Errors
     /// If the store does not take it. Nothing of the task is left then, but what expires by itself.
-    pub(super) async fn create(&self) -> Result<Bytes, Refusal> {
+    pub(super) async fn create(&self) -> Result<(Bytes, Changes), Refusal> {
+        // Before anybody can change it: no change is missed.
+        let changes = Changes::of(&self.core, &self.id);
         let (services, tasks) = (&self.core.services, &self.core.tasks);
         let store = &*services.store;
         tasks.lease.beat(store).await?;
@@ -118,9 +122,10 @@ impl LiveTask {
         }
         let catalog = self.core.registry.catalog();
         let task = begun.to_model(&self.id);
-        Ok(super::encoded(|out| {
+        let answer = super::encoded(|out| {
             self.revision.write_create_task_result(out, &task, catalog.server(self.revision));
-        }))
+        });
+        Ok((answer, changes))
     }
 
     /// Goes on with the handler until it is done or the task is called off, and writes down what it came to. `cancel` stops
@@ -129,20 +134,20 @@ impl LiveTask {
         &self,
         cancel: &CancellationToken,
         handler: impl Future<Output = Outcome>,
+        changes: Changes,
         _running: Held,
     ) {
         let handler = pin!(handler);
         let outcome = tokio::select! {
             biased;
             outcome = handler => outcome,
-            never = self.watch(cancel) => match never {},
+            never = self.watch(changes, cancel) => match never {},
         };
         self.end(&outcome).await;
     }
 
     /// Keeps what was read of the task fresh, and stops the handler when the task has ended without it or is gone.
-    async fn watch(&self, cancel: &CancellationToken) -> Infallible {
-        let mut changes = self.core.tasks.changes(&self.id);
+    async fn watch(&self, mut changes: Changes, cancel: &CancellationToken) -> Infallible {
         let tasks = &self.core.tasks;
         loop {
             let asks = self.open.load(Ordering::Relaxed) > 0;

@@ -50,6 +50,7 @@ use trunkline_protocol::{
 
 use self::{lease::Lease, ledger::Ledger, records::Records};
 use super::{
+    Core,
     peers::{self, Signal},
     serve::Context,
 };
@@ -70,8 +71,8 @@ pub(crate) struct Tasks {
 }
 
 /// Waits for a task to change, until dropped.
-struct Changes<'a> {
-    tasks: &'a Tasks,
+struct Changes {
+    core: Arc<Core>,
     id: Box<str>,
     changed: watch::Receiver<()>,
 }
@@ -177,25 +178,26 @@ impl Tasks {
         }
     }
 
-    /// Waits for changes of a task from now on.
-    fn changes(&self, id: &str) -> Changes<'_> {
-        let changed = self.waiting.lock().entry(id.into()).or_default().subscribe();
-        Changes { tasks: self, id: id.into(), changed }
-    }
 }
 
 // === impl Changes ===
 
-impl Changes<'_> {
+impl Changes {
+    /// The changes of a task from now on.
+    fn of(core: &Arc<Core>, id: &str) -> Self {
+        let changed = core.tasks.waiting.lock().entry(id.into()).or_default().subscribe();
+        Self { core: core.clone(), id: id.into(), changed }
+    }
+
     /// Waits until the task has changed, for `pause` at most. Whether it was told to have changed.
     async fn next(&mut self, pause: Duration) -> bool {
         tokio::time::timeout(pause, self.changed.changed()).await.is_ok()
     }
 }
 
-impl Drop for Changes<'_> {
+impl Drop for Changes {
     fn drop(&mut self) {
-        let mut waiting = self.tasks.waiting.lock();
+        let mut waiting = self.core.tasks.waiting.lock();
         // We are counted, too.
         if waiting.get(&self.id).is_some_and(|sender| sender.receiver_count() <= 1) {
             waiting.remove(&self.id);

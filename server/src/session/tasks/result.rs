@@ -14,6 +14,7 @@ use trunkline_protocol::{
 use trunkline_store::StoreError;
 
 use super::{
+    Changes,
     methods::{find, own_id, read_error, unknown},
     owner::Owner,
     record::{Said, State, TaskRecord},
@@ -106,7 +107,7 @@ async fn look(core: &Core, owner: &Owner, id: &str, told: bool) -> Result<Option
 impl Waiter {
     async fn wait(mut self) -> Outcome {
         let core = self.core.clone();
-        let mut changes = core.tasks.changes(&self.id);
+        let mut changes = Changes::of(&core, &self.id);
         let mut told = false;
         loop {
             match look(&core, &self.owner, &self.id, told).await {

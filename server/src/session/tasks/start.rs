@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use trunkline_protocol::{RpcError, error::code, revision::TaskDialect};
 
-use super::{ledger::Place, live::LiveTask, owner::Owner};
+use super::{Changes, ledger::Place, live::LiveTask, owner::Owner};
 use crate::{
     error::Refusal,
     outbox::{Carrier, Outbox},
@@ -34,6 +34,15 @@ struct CallFirst {
     cancel: CancellationToken,
 }
 
+/// A call that has just become a task.
+struct Begin {
+    task: Arc<LiveTask>,
+    /// What the client is told.
+    answer: Bytes,
+    changes: Changes,
+    held: Held,
+}
+
 /// Begins a call as a task that is kept for `ttl`, and answers the request with it.
 ///
 /// # Errors
@@ -49,7 +58,7 @@ pub(in crate::session) async fn start(
     let owner = owner(&entered)?;
     let dialect = owner.dialect();
     let principal = owner.principal().clone();
-    let (place, running_task) = admit(&core, &principal, ttl)?;
+    let (place, held) = admit(&core, &principal, ttl)?;
     let task = Arc::new(LiveTask::new(&core, owner, caller.revision, &asked.target, ttl));
     // There is no stream for what a task says on its way.
     let asked = Asked { progress: None, log_level: None, ..asked };
@@ -61,9 +70,9 @@ pub(in crate::session) async fn start(
     match catalog.begin(exchange, incoming.params, incoming.request.params.map(RawValue::get)) {
         Begun::Done(outcome) => entered.leave(&catalog, &without_task(dialect, outcome)).await,
         Begun::Running(running) => {
-            let created = task.create().await?;
+            let (created, changes) = task.create().await?;
             place.keep();
-            tokio::spawn(async move { task.run(&cancel, running.finish(), running_task).await });
+            tokio::spawn(async move { task.run(&cancel, running.finish(), changes, held).await });
             entered.leave(&catalog, &Outcome::Encoded(created)).await;
         }
     }
@@ -155,10 +164,11 @@ impl CallFirst {
                 outcome = &mut handler => break outcome,
                 () = self.closed.cancelled(), if !self.cancel.is_cancelled() => self.cancel.cancel(),
                 () = self.becoming.wanted() => match self.begin().await {
-                    Ok((task, created, running)) => {
-                        self.becoming.begun(task.clone());
-                        self.leave(&Outcome::Encoded(created)).await;
-                        return task.run(&exchange.cancellation().clone(), handler, running).await;
+                    Ok(begun) => {
+                        self.becoming.begun(begun.task.clone());
+                        self.leave(&Outcome::Encoded(begun.answer)).await;
+                        let cancel = exchange.cancellation();
+                        return begun.task.run(cancel, handler, begun.changes, begun.held).await;
                     }
                     Err(refusal) => self.becoming.refused(refusal.answer().error.message),
                 },
@@ -168,17 +178,17 @@ impl CallFirst {
         self.leave(&outcome).await;
     }
 
-    async fn begin(&self) -> Result<(Arc<LiveTask>, Bytes, Held), Refusal> {
+    async fn begin(&self) -> Result<Begin, Refusal> {
         let core = &self.entered.core;
         let owner = owner(&self.entered)?;
         let principal = owner.principal().clone();
         let ttl = core.services.limits.task_ttl;
-        let (place, running) = admit(core, &principal, ttl)?;
+        let (place, held) = admit(core, &principal, ttl)?;
         let revision = self.entered.context.caller.revision;
         let task = Arc::new(LiveTask::new(core, owner, revision, &self.tool, ttl));
-        let created = task.create().await?;
+        let (answer, changes) = task.create().await?;
         place.keep();
-        Ok((task, created, running))
+        Ok(Begin { task, answer, changes, held })
     }
 
     async fn leave(self, outcome: &Outcome) {

@@ -1,8 +1,18 @@
 //! The body of a request, as far as it may go.
 
-use actix_web::{HttpRequest, http::header::CONTENT_LENGTH, web};
+use std::{
+    future::{Future, poll_fn},
+    task::Poll,
+};
+
+use actix_web::{
+    HttpRequest,
+    http::{Version, header::CONTENT_LENGTH},
+    web,
+};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
+use trunkline_protocol::RpcError;
 
 use super::Settings;
 use crate::error::Refusal;
@@ -18,17 +28,26 @@ pub(super) async fn read(
     if declared.and_then(|length| length.parse::<u64>().ok()).is_some_and(|length| length > limit as u64) {
         return Err(Refusal::BodyTooLarge { limit });
     }
-    let reading = collect(payload, limit);
-    let mut reading = std::pin::pin!(reading);
-    // Most bodies are here already: no timer is set up for them.
-    if let Some(body) = futures_util::FutureExt::now_or_never(reading.as_mut()) {
-        return body;
+    // HTTP/1 asks for the body before it hands over what has come of it, and asks again at once: a body that is here is
+    // there the second time, and needs no timer. HTTP/2 asks once.
+    let mut patience = if request.version() < Version::HTTP_2 { 2 } else { 1 };
+    let mut reading = std::pin::pin!(collect(payload, limit));
+    let soon = poll_fn(|cx| match reading.as_mut().poll(cx) {
+        Poll::Ready(body) => Poll::Ready(Some(body)),
+        Poll::Pending => {
+            patience -= 1;
+            if patience == 0 { Poll::Ready(None) } else { Poll::Pending }
+        }
+    });
+    match soon.await {
+        Some(body) => body,
+        None => tokio::time::timeout(settings.body_time, reading).await.map_err(|_| Refusal::BodyTooSlow)?,
     }
-    tokio::time::timeout(settings.body_time, reading).await.map_err(|_| Refusal::BodyTooSlow)?
 }
 
 async fn collect(mut payload: web::Payload, limit: usize) -> Result<Bytes, Refusal> {
-    let unreadable = |_| Refusal::BodyTooSlow;
+    // Broken off, or framed wrongly.
+    let unreadable = |_| Refusal::Malformed(RpcError::parse("it cannot be read to its end"));
     let Some(first) = payload.next().await.transpose().map_err(unreadable)? else { return Ok(Bytes::new()) };
     if first.len() > limit {
         return Err(Refusal::BodyTooLarge { limit });

@@ -18,6 +18,7 @@ async fn end(request: &HttpRequest, endpoint: &Endpoint) -> Result<(), Refusal> 
     if head::is_modern(request) || endpoint.settings.sessions == Sessions::Off {
         return Err(Refusal::HttpMethod("POST"));
     }
+    head::check_version(request)?;
     let id = head::session_id(request)?.ok_or(Refusal::SessionRequired)?;
     let session = endpoint.core.directory.find(id, &Principal::anonymous()).await?;
     endpoint.core.end(&session).await

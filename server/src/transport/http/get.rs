@@ -38,6 +38,7 @@ async fn stream(request: &HttpRequest, endpoint: &web::Data<Endpoint>) -> Result
     if head::is_modern(request) || endpoint.settings.sessions == Sessions::Off {
         return Err(Refusal::HttpMethod("POST"));
     }
+    head::check_version(request)?;
     if !head::acceptable(request).sse {
         return Err(Refusal::NotAcceptable("text/event-stream"));
     }

@@ -2,12 +2,13 @@
 
 use actix_web::{
     HttpRequest,
-    http::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN},
+    http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN},
 };
 use trunkline_protocol::{
     Method, Revision,
     header::{Acceptable, Media, check_param, decode_mirrored},
     params::Params,
+    revision::Dispute,
 };
 
 use super::Settings;
@@ -22,8 +23,17 @@ static NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// Whether a request comes from where requests may come from: not from a page of somebody else's, nor by a name that a
 /// page's author chose (transports, *Security Warning*). Checked before anything else of the request is looked at.
 pub(super) fn admit(request: &HttpRequest, settings: &Settings) -> Result<(), Refusal> {
+    if size(request) > settings.head {
+        return Err(Refusal::HeadTooLarge { limit: settings.head });
+    }
     let values = |name| request.headers().get_all(name).map(HeaderValue::as_bytes);
-    let by_header = || settings.hosts.allows(values(HOST));
+    let by_header = || {
+        let mut hosts = values(HOST);
+        match (hosts.next(), hosts.next()) {
+            (Some(host), None) => settings.is_usual_host(host) || settings.hosts.allows([host]),
+            (first, second) => settings.hosts.allows(first.into_iter().chain(second)),
+        }
+    };
     let served = match request.uri().authority() {
         None => by_header(),
         // HTTP/2 names the host in the request's target. Where the header does too, what either says is used somewhere.
@@ -37,11 +47,17 @@ pub(super) fn admit(request: &HttpRequest, settings: &Settings) -> Result<(), Re
             "the Host is missing, repeated or not served here; the operator sets server.allowed_hosts";
         return Err(Refusal::OriginForbidden(reason.into()));
     }
-    if !settings.origins.allows(values(ORIGIN)) {
+    if request.headers().contains_key(ORIGIN) && !settings.origins.allows(values(ORIGIN)) {
         let reason = "pages of this Origin may not call; the operator sets server.allowed_origins";
         return Err(Refusal::OriginForbidden(reason.into()));
     }
     Ok(())
+}
+
+/// The size of a request's head, as it is written in HTTP/1.
+fn size(request: &HttpRequest) -> usize {
+    let fields = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
+    request.uri().path().len() + request.query_string().len() + fields.sum::<usize>()
 }
 
 /// What the client can read.
@@ -49,9 +65,13 @@ pub(super) fn acceptable(request: &HttpRequest) -> Acceptable {
     Acceptable::of_accept(request.headers().get_all(ACCEPT).map(|value| value.as_bytes()))
 }
 
-/// Whether the body is JSON, by what the head says.
+/// Whether the body is JSON as it stands, by what the head says.
 pub(super) fn check_content_type(request: &HttpRequest) -> Result<(), Refusal> {
-    let value = request.headers().get(CONTENT_TYPE);
+    let headers = request.headers();
+    if headers.get(CONTENT_ENCODING).is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        return Err(Refusal::UnsupportedMediaType);
+    }
+    let value = headers.get(CONTENT_TYPE);
     match value.and_then(|value| Media::of_content_type(value.as_bytes())) {
         Some(Media::Json) => Ok(()),
         _ => Err(Refusal::UnsupportedMediaType),
@@ -134,6 +154,16 @@ pub(super) fn check_params(
             .map_err(|error| Refusal::HeaderMismatch(format!("the header {}: {error}", annotation.header)))?;
     }
     Ok(())
+}
+
+/// Whether the version that the request names, if any, is served at all (2025-06-18, *Protocol Version Header*).
+pub(super) fn check_version(request: &HttpRequest) -> Result<(), Refusal> {
+    match protocol_version(request) {
+        Some(name) if Revision::from_name(name).is_none() => {
+            Err(Refusal::Revision(Dispute::UnknownHeader { requested: name.to_owned() }))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether the header names the modern era, which has neither GET nor DELETE.

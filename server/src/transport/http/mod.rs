@@ -13,7 +13,10 @@ mod reply;
 mod sse2024;
 mod stream;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use trunkline_protocol::{
@@ -47,6 +50,7 @@ pub(crate) struct Settings {
     origins: OriginPolicy,
     sessions: Sessions,
     bounds: Bounds,
+    head: usize,
     body: usize,
     body_time: Duration,
     upgrade_after: Duration,
@@ -56,6 +60,8 @@ pub(crate) struct Settings {
     listen_subscriptions: usize,
     sse_2024: bool,
     replica_header: bool,
+    /// The first host that was served: most clients use the same name, which need not be taken apart again.
+    usual_host: OnceLock<Box<[u8]>>,
 }
 
 // === impl Settings ===
@@ -71,6 +77,7 @@ impl Settings {
             origins: server.origin_policy(),
             sessions: server.sessions,
             bounds: Bounds { depth: limits.json_depth, batch: limits.batch },
+            head: limits.header_bytes,
             body: limits.body,
             // As long as the head may take, and a second more for each MiB of the largest body.
             body_time: server.request_timeout
@@ -82,6 +89,15 @@ impl Settings {
             listen_subscriptions: limits.listen_subscriptions,
             sse_2024: server.sse_2024,
             replica_header: server.serve_replica_header,
+            usual_host: OnceLock::new(),
+        }
+    }
+
+    /// Whether this is the name that most clients use. One that is allowed becomes it if there is none yet.
+    fn is_usual_host(&self, host: &[u8]) -> bool {
+        match self.usual_host.get() {
+            Some(usual) => **usual == *host,
+            None => self.hosts.allows([host]) && self.usual_host.set(host.into()).is_ok(),
         }
     }
 }

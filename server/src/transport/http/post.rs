@@ -90,7 +90,12 @@ struct Post<'a> {
 impl Post<'_> {
     /// A request: settled, authenticated, put in its session, served.
     async fn request(&self, request: &mut Request<'_>) -> Result<HttpResponse, Refusal> {
-        let params = request.take_params().map_err(Refusal::InvalidParams)?;
+        let params = match request.take_params().map_err(Refusal::InvalidParams) {
+            Ok(params) => params,
+            // With nothing to be read in them, the header alone tells the era.
+            Err(refusal) if head::is_modern(self.request) => return Err(refusal),
+            Err(refusal) => return self.as_error(&request.id, refusal),
+        };
         let method = Method::from_name(&request.method);
         let version = head::protocol_version(self.request);
         let claim = settle(version, params.meta.as_ref(), method, true).map_err(Refusal::Revision)?;
@@ -154,23 +159,27 @@ impl Post<'_> {
         let modern = context.caller.revision.era() == Era::Modern;
         let guard = modern.then(|| cancel.clone().drop_guard());
         serve(&self.endpoint.core, context, incoming, &outbox, &cancel).await?;
-        let output = self.output(&outbox).await;
-        let Output::Stream(source) = output else {
-            let Output::Plain(replies) = output else { return Ok(reply::accepted(self.endpoint)) };
-            if let Some(guard) = guard {
-                guard.disarm();
-            }
-            return Ok(reply::plain(self.endpoint, self.accept, replies, false, None));
+        // Nearly every answer is there by now. The way of the others is kept out of this future, which is made for every call.
+        let output = match outbox.take() {
+            Some(output) => output,
+            None => Box::pin(self.output(&outbox)).await,
         };
-        let feed = Feed::of_call(self.endpoint, source, context).await?;
-        Ok(sse(self.endpoint, feed, Ends::of_call(self.endpoint, context), guard))
+        match output {
+            Output::Plain(replies) => {
+                if let Some(guard) = guard {
+                    guard.disarm();
+                }
+                Ok(reply::plain(self.endpoint, self.accept, replies, false, None))
+            }
+            Output::Stream(source) => {
+                let feed = Box::pin(Feed::of_call(self.endpoint, source, context)).await?;
+                Ok(sse(self.endpoint, feed, Ends::of_call(self.endpoint, context), guard))
+            }
+        }
     }
 
     /// What to send: the answer if it is there soon, or else a stream.
     async fn output(&self, outbox: &Outbox) -> Output {
-        if let Some(output) = outbox.take() {
-            return output;
-        }
         if !self.accept.sse {
             return outbox.output().await;
         }
@@ -243,6 +252,7 @@ impl Post<'_> {
             let error = RpcError::invalid_request("this revision has no responses of clients");
             return Err(Refusal::Malformed(error));
         }
+        head::check_version(self.request)?;
         let context = self.legacy(&Principal::anonymous(), None).await?;
         if let Some(session) = &context.session {
             self.endpoint.core.answer(session, response).await?;

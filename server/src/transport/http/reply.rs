@@ -36,6 +36,10 @@ pub(super) fn refuse(endpoint: &Endpoint, refusal: &Refusal, id: Option<&Request
         let jitter = rand::random_range(0..=after.as_secs().max(1));
         response.insert_header((RETRY_AFTER, HeaderValue::from(after.as_secs() + jitter)));
     }
+    if matches!(answer.status, 408 | 413 | 431) {
+        // What is still to come of the request is not waited for.
+        response.force_close();
+    }
     if let Refusal::HttpMethod(allowed) = refusal {
         response.insert_header((ALLOW, HeaderValue::from_static(allowed)));
     }

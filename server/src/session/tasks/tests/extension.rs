@@ -241,7 +241,7 @@ async fn what_is_asked_first_is_asked_before_there_is_a_task() {
         second["inputResponses"] = json!({"before": accept("before", "B")});
         // Nothing may follow the task, though the request wants progress.
         second["_meta"] = json!({"progressToken": 1});
-        let mut sent = a.send(&client, "tools/call", second).await.unwrap();
+        let mut sent = a.send_shared(&client, "tools/call", second).await.unwrap();
         let created = sent.next().await["result"].clone();
         assert_eq!(created["resultType"], "task", "{created}");
         assert_eq!((created.get("requestState"), created.get("inputRequests")), (None, None));
@@ -253,6 +253,7 @@ async fn what_is_asked_first_is_asked_before_there_is_a_task() {
         a.ask(&client, "tasks/update", answer).await;
         let completed = reach(&a, &client, id, "completed").await;
         assert_eq!(completed["result"]["content"][0]["text"], "B, D");
+        assert!(sent.is_silent());
     })
     .await;
 }

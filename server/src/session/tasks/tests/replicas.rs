@@ -171,7 +171,7 @@ async fn a_task_whose_replica_died_is_given_up() {
         let ttl = Duration::from_secs(3600);
         let task = LiveTask::new(&a.core, owner, caller.revision, "sleep", ttl);
         // Written down, and never run: as if the replica died right then.
-        let created: Value = serde_json::from_slice(&task.create().await.unwrap()).unwrap();
+        let created: Value = serde_json::from_slice(&task.create().await.unwrap().0).unwrap();
         let id = &created["taskId"];
         assert_eq!(get(&b, &client, id).await["result"]["status"], "working");
         tokio::time::sleep(Duration::from_secs(31)).await;
@@ -213,7 +213,11 @@ async fn a_store_that_is_away_for_a_while_costs_no_task() {
         assert_eq!((&refused["status"], &refused["error"]["code"]), (&json!(503), &json!(-32603)));
         let refused = a.ask(&client, "tools/call", call("sleep", json!({"seconds": 1}))).await;
         assert_eq!(refused["status"], 503);
+        let refused = begin_core(&a, &on_a, "sleep", json!({"seconds": 1})).await;
+        assert_eq!(refused, Value::Null);
         assert_eq!(running(&a), 3, "nothing was begun");
+        let in_flight = on_a.session().with_machine(|machine| machine.in_flight());
+        assert_eq!(in_flight, 1, "the one that waits");
         tokio::time::sleep(Duration::from_secs(20)).await;
         cluster.store.set_away(false);
         reach(&a, &client, &sleeping, "completed").await;

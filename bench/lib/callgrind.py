@@ -108,10 +108,22 @@ def read(path: Path, calls: int) -> Profile:
     return profile
 
 
-def table(counter: Counter, count: int, floor: Counter | None = None) -> str:
-    """The largest entries, one a line."""
-    lines = []
-    for name, cost in counter.most_common(count):
-        beside = f" {floor.get(name, 0):9.0f}" if floor is not None else ""
-        lines.append(f"{cost:9.0f}{beside}  {name}")
+def table(ours: Counter, floor: Counter, count: int) -> str:
+    """The entries with the most, one a line: ours, the floor's, the name."""
+    lines = [f"{cost:9.0f} {floor.get(name, 0):9.0f}  {name}" for name, cost in ours.most_common(count)]
     return "\n".join(lines)
+
+
+def text(title: str, ours: Profile, floor: Profile) -> str:
+    """A profile beside the floor's."""
+    parts = [
+        f"{title}: {ours.total:.0f} instructions per call, floor {floor.total:.0f}. Columns: ours, the floor's.",
+        "By layer:\n" + table(ours.layers, floor.layers, 50),
+        "By function, its own code:\n" + table(ours.own, floor.own, 80),
+        "By function, with all that it calls:\n" + table(ours.inclusive, floor.inclusive, 200),
+    ]
+    for callee in ("malloc", "realloc", "calloc", "free", "__memcpy_avx_unaligned_erms"):
+        callers = Counter({caller: calls for (caller, name), calls in ours.edge_calls.items() if name == callee})
+        lines = [f"{calls:9.2f}  {caller}" for caller, calls in callers.most_common(40) if calls >= 0.01]
+        parts.append(f"Who calls {callee}, how often per call:\n" + "\n".join(lines))
+    return "\n\n".join(parts) + "\n"
