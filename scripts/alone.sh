@@ -7,7 +7,9 @@ set -euo pipefail
 cd "$ROOT"
 names=$(cargo metadata --locked --no-deps --format-version 1 |
     "${PYTHON:-python3}" -c 'import json, sys; print(*(p["name"] for p in json.load(sys.stdin)["packages"]), sep="\n")')
+failed=()
 for name in $names; do
     say "cargo check -p $name"
-    cargo check --locked --quiet -p "$name"
+    cargo check --locked --quiet -p "$name" || failed+=("$name")
 done
+[ ${#failed[@]} -eq 0 ] || { say "these do not compile alone: ${failed[*]}"; exit 1; }

@@ -11,7 +11,7 @@ set -uo pipefail
 
 STEPS=(deps fmt lint doc alone unit conformance interop)
 # Seconds after which a step is ended. `unit` compiles the workspace, `lint` and `alone` check it, on a cold cache.
-declare -A LIMIT=([deps]=900 [fmt]=60 [lint]=1200 [doc]=900 [alone]=1200 [unit]=2400 [conformance]=1500 [interop]=1500)
+declare -A LIMIT=([deps]=900 [fmt]=120 [lint]=1200 [doc]=900 [alone]=1200 [unit]=2400 [conformance]=1500 [interop]=1500)
 
 [ $# -eq 0 ] || STEPS=("$@")
 cd "$ROOT" || exit 2

@@ -2,7 +2,10 @@
 //!
 //! Each function takes a fuzzer's bytes and panics on a finding. The bytes choose what is issued, and what comes back: an
 //! issued text with changes, parts of several joined, or any text at all. Only the exact text that was issued may be taken,
-//! only where it was issued for, and for what was issued. Rings hold fixed keys, so that an input is always the same case.
+//! only where it was issued for, and for what was issued.
+//!
+//! Keys are a digest of the input: an input is always the same case, and holds nothing that was issued in it, although fuzzers
+//! learn what was compared in earlier ones.
 //!
 //! Not covered: who holds a key can issue what it wants; a text can be replayed; what lapses by the clock.
 
@@ -14,6 +17,7 @@ use serde::{
     de::{MapAccess, Visitor},
 };
 use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
 use trunkline_hub::Position;
 use trunkline_protocol::{Method, model::InputRequest};
 
@@ -52,7 +56,7 @@ struct Members<'a>(Vec<(&'a RawValue, &'a RawValue)>);
 
 /// Session ids.
 pub fn session_id(data: &[u8]) {
-    let (choices, rings) = (&mut Choices(data), Rings::new());
+    let (choices, rings) = (&mut Choices(data), Rings::of(data));
     let random = choices.array();
     let issued = [rings.old.session_id_of(random), rings.new.session_id_of(random)];
     let mut around = vec![rings.foreign.session_id_of(random)];
@@ -72,7 +76,7 @@ pub fn session_id(data: &[u8]) {
 /// Cursors of lists.
 pub fn cursor(data: &[u8]) {
     const LISTS: [List; 4] = [List::Tools, List::Resources, List::Templates, List::Prompts];
-    let (choices, rings) = (&mut Choices(data), Rings::new());
+    let (choices, rings) = (&mut Choices(data), Rings::of(data));
     let pages = [choices.below(4), usize::from_be_bytes(choices.array())];
     let issue = |ring| {
         let written = move |list, page| (list, page, write_cursor(ring, list, page));
@@ -91,7 +95,7 @@ pub fn cursor(data: &[u8]) {
 
 /// Ids of events. The tag vouches for session and stream; the place in a stream is the client's to choose.
 pub fn event_id(data: &[u8]) {
-    let (choices, rings) = (&mut Choices(data), Rings::new());
+    let (choices, rings) = (&mut Choices(data), Rings::of(data));
     let sessions = [choices.name(), choices.name()];
     let streams = [choices.name(), choices.name()];
     let place =
@@ -127,7 +131,7 @@ pub fn event_id(data: &[u8]) {
 /// The state of a call that asked.
 pub fn request_state(data: &[u8]) {
     const LIFETIME: Duration = Duration::from_secs(3600);
-    let (choices, rings) = (&mut Choices(data), Rings::new());
+    let (choices, rings) = (&mut Choices(data), Rings::of(data));
     let calls = [OwnCall::chosen(choices), OwnCall::chosen(choices)];
     let (key, step, answer) = (choices.text(), choices.json(), choices.json());
     let issue = |ring, call: &OwnCall| {
@@ -248,9 +252,10 @@ impl Choices<'_> {
 // === impl Rings ===
 
 impl Rings {
-    fn new() -> Self {
+    fn of(data: &[u8]) -> Self {
         let ring = |keys: &[u8]| {
-            let keys = keys.iter().map(|key| (key.to_string(), [*key; 32]));
+            let secret = |key: u8| Sha256::new().chain_update([key]).chain_update(data).finalize().into();
+            let keys = keys.iter().map(|key| (key.to_string(), secret(*key)));
             KeyRing::new(keys).expect("invariant: the keys differ")
         };
         Self { old: ring(&[1]), new: ring(&[2, 1]), foreign: ring(&[3]) }

@@ -163,6 +163,15 @@ impl LiveSession {
         self.stop_actor();
     }
 
+    /// Waits until no call of the session runs here.
+    pub(crate) async fn quiet(&self) {
+        /// How often it is looked, in a shutdown only.
+        const LOOK: Duration = Duration::from_millis(20);
+        while self.machine.lock().in_flight() > 0 {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
     /// Lets go of the actor of a session that is idle or over.
     pub(super) fn stop_actor(&self) {
         if let Some(actor) = self.actor.get() {

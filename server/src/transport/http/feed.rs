@@ -14,7 +14,7 @@ use crate::{
     error::Refusal,
     outbox::Source,
     session::{Context, Core, Listening, LiveSession, StreamPermit},
-    telemetry::Held,
+    telemetry::{Gauge, Held},
     transport::broadcast::{Broadcasts, Heard},
 };
 
@@ -56,8 +56,6 @@ pub(super) enum Feed {
         acknowledged: Option<Bytes>,
         /// The broadcasts.
         broadcasts: Box<Broadcasts>,
-        /// Counts the stream.
-        _held: Held,
     },
     /// Everything that is said to a client of HTTP+SSE.
     Connection {
@@ -93,14 +91,33 @@ pub(super) struct Connection {
 pub(super) struct Ends {
     /// The phases of a shutdown.
     pub(super) drain: Drain,
-    /// Whether it ends when the shutdown begins, for the client to go on elsewhere, or when it is over.
-    pub(super) early: bool,
+    /// When a shutdown ends it.
+    pub(super) leave: Leave,
     /// The session, which may end, and whose life an open stream prolongs.
     pub(super) session: Option<Session>,
     /// Holds the session's place as listener.
     pub(super) listening: Option<Listening>,
     /// Counts the stream.
-    pub(super) _permit: Option<StreamPermit>,
+    pub(super) _open: OpenStream,
+}
+
+/// When a shutdown ends a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leave {
+    /// When it begins: the client goes on elsewhere.
+    AtOnce,
+    /// When no call of its session runs any more: the answers come on this stream and on no other.
+    WhenQuiet,
+    /// When the grace period is over.
+    AtTheEnd,
+}
+
+/// What counts an open stream.
+pub(super) enum OpenStream {
+    /// One of a session, of which it may have a number.
+    OfSession(#[expect(dead_code, reason = "held")] StreamPermit),
+    /// One of a request, of which there are a number in flight.
+    OfRequest(#[expect(dead_code, reason = "held")] Held),
 }
 
 /// The session a stream belongs to.
@@ -255,10 +272,10 @@ impl Ends {
     pub(super) fn of_call(endpoint: &Endpoint, context: &Context) -> Self {
         Self {
             drain: endpoint.drain.clone(),
-            early: false,
+            leave: Leave::AtTheEnd,
             session: context.session.as_ref().map(|live| Session::new(endpoint, live)),
             listening: None,
-            _permit: None,
+            _open: OpenStream::OfRequest(endpoint.core.services.metrics.hold(Gauge::Streams)),
         }
     }
 
@@ -267,8 +284,16 @@ impl Ends {
         let never = CancellationToken::new();
         let closed = self.session.as_ref().map_or(&never, |session| session.live.closed());
         let replaced = self.listening.as_ref().map_or(&never, |listening| &listening.end);
-        let drained =
-            async { if self.early { self.drain.draining().await } else { self.drain.closing().await } };
+        let drained = async {
+            match (self.leave, &self.session) {
+                (Leave::AtOnce, _) | (Leave::WhenQuiet, None) => self.drain.draining().await,
+                (Leave::AtTheEnd, _) => self.drain.closing().await,
+                (Leave::WhenQuiet, Some(session)) => {
+                    self.drain.draining().await;
+                    session.live.quiet().await;
+                }
+            }
+        };
         tokio::select! {
             () = closed.cancelled() => {}
             () = replaced.cancelled() => {}

@@ -9,7 +9,7 @@ use trunkline_protocol::header::last_event_id;
 use super::{
     Endpoint,
     event_id::{EventIds, Resume},
-    feed::{Ends, Feed, Session},
+    feed::{Ends, Feed, Leave, OpenStream, Session},
     head, reply,
     stream::sse,
 };
@@ -99,10 +99,10 @@ async fn resumed(
     let feed = Feed::Call { follower, ids, priming: false, done: false };
     let ends = Ends {
         drain: endpoint.drain.clone(),
-        early: true,
+        leave: Leave::AtOnce,
         session: Some(Session::new(endpoint, &session)),
         listening: None,
-        _permit: Some(permit),
+        _open: OpenStream::OfSession(permit),
     };
     Ok(sse(endpoint, feed, ends, None))
 }
@@ -128,10 +128,10 @@ async fn listen(
     let begin = (features.priming && after.is_none()).then_some(begin);
     let ends = Ends {
         drain: endpoint.drain.clone(),
-        early: true,
+        leave: Leave::AtOnce,
         session: Some(Session::new(endpoint, &session)),
         listening: Some(listening),
-        _permit: Some(permit),
+        _open: OpenStream::OfSession(permit),
     };
     Ok(sse(endpoint, Feed::Listener { broadcasts: Box::new(broadcasts), ids, begin }, ends, None))
 }

@@ -6,7 +6,7 @@ use trunkline_protocol::{header::Acceptable, jsonrpc::write_result, model::Liste
 
 use super::{
     Endpoint,
-    feed::{Ends, Feed},
+    feed::{Ends, Feed, Leave, OpenStream},
     stream,
 };
 use crate::{
@@ -52,9 +52,14 @@ pub(super) async fn open(
     let feed = Feed::Subscription {
         acknowledged: Some(Bytes::from(acknowledged)),
         broadcasts: Box::new(broadcasts),
-        _held: core.services.metrics.hold(Gauge::Streams),
     };
     let ends =
-        Ends { drain: endpoint.drain.clone(), early: true, session: None, listening: None, _permit: None };
+        Ends {
+        drain: endpoint.drain.clone(),
+        leave: Leave::AtOnce,
+        session: None,
+        listening: None,
+        _open: OpenStream::OfRequest(core.services.metrics.hold(Gauge::Streams)),
+    };
     Ok(stream::open(endpoint, feed, ends, None, Some(farewell.into())))
 }

@@ -15,7 +15,7 @@ use trunkline_protocol::{
 
 use super::{
     Endpoint, body,
-    feed::{Connection, Ends, Feed, Session},
+    feed::{Connection, Ends, Feed, Leave, OpenStream, Session},
     get::permit,
     head, reply,
     stream::sse,
@@ -89,11 +89,11 @@ async fn stream(request: &HttpRequest, endpoint: &web::Data<Endpoint>) -> Result
     };
     let ends = Ends {
         drain: endpoint.drain.clone(),
-        // This client cannot come back to its session: it stays as long as there is time.
-        early: false,
+        // This client cannot come back to its session: it gets the answers it waits for first.
+        leave: Leave::WhenQuiet,
         session: Some(Session::new(endpoint, &session)),
         listening: None,
-        _permit: Some(permit),
+        _open: OpenStream::OfSession(permit),
     };
     Ok(sse(endpoint, feed, ends, None))
 }
