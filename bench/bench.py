@@ -127,6 +127,7 @@ def kept(plan: Plan) -> dict:
         "used": memory.used(plan.used, say),
         "get": memory.streams("get", plan.streams, say),
         "listen": memory.streams("listen", plan.streams, say),
+        "floor": memory.floor_streams(plan.streams, say),
     }
 
 

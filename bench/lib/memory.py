@@ -32,10 +32,10 @@ def settled(server: Server) -> int:
 
 
 @contextmanager
-def holder(server: Server, what: str, count: int) -> Iterator[Callable[[], None]]:
+def holder(server: Server, what: str, count: int, path: str = "/mcp") -> Iterator[Callable[[], None]]:
     """A process that opens `count` of something. Gives a function that lets it take its next step."""
     command = ["taskset", "-c", str(CLIENT_CORE), str(TARGET / "streams"), what, "--port", str(server.port)]
-    command += ["--requests", str(wire.REQUESTS), "--count", str(count)]
+    command += ["--requests", str(wire.REQUESTS), "--count", str(count), "--path", path]
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=raise_files
     )
@@ -99,15 +99,25 @@ def used(count: int, say: Callable[[str], None]) -> dict:
 
 def streams(what: str, count: int, say: Callable[[str], None]) -> dict:
     """Open streams that nothing is sent on."""
-    raise_files()
     with processes.trunkline() as server:
         wire.open_sessions(server.port, "2025-11-25", 1)
-        with holder(server, what, count) as step:
-            before = settled(server)
-            step()
-            full = settled(server)
-        after = settled(server)
-    say(f"{count} streams, {what}: {(full - before) / count:.0f} B each; closed {after >> 10} KiB, before {before >> 10} KiB")
+        return held(server, what, "/mcp", count, say)
+
+
+def floor_streams(count: int, say: Callable[[str], None]) -> dict:
+    """The same on the floor."""
+    with processes.floor(128) as server:
+        return held(server, "listen", "/stream", count, say)
+
+
+def held(server: Server, what: str, path: str, count: int, say: Callable[[str], None]) -> dict:
+    with holder(server, what, count, path) as step:
+        before = settled(server)
+        step()
+        full = settled(server)
+    after = settled(server)
+    each, kept = (full - before) / count, (after - before) / count
+    say(f"{count} streams, {server.name} {what}: {each:.0f} B each, {kept:.0f} B each when closed")
     return {"count": count, "before": before, "full": full, "after": after}
 
 

@@ -99,12 +99,18 @@ def memory(results: dict) -> str:
         f"| session with one call | {used['count']:,} | {each:,.0f}{verdict(each < 2048 + 800)} "
         f"| {passive:,.0f} when the replica has let go of it | < 2,048 beside its record |"
     )
-    for key, what in (("get", "GET stream, 2025-11-25"), ("listen", "`subscriptions/listen` stream")):
+    streams = (
+        ("floor", "stream of the floor"),
+        ("get", "GET stream, 2025-11-25"),
+        ("listen", "`subscriptions/listen` stream"),
+    )
+    for key, what in streams:
         got = results[key]
         each = (got["full"] - got["before"]) / got["count"]
         left = (got["after"] - got["before"]) / got["count"]
         lines.append(
-            f"| {what} | {got['count']:,} | {each:,.0f}{verdict(each < 8192)} | {left:,.0f} when closed | < 8,192 |"
+            f"| {what} | {got['count']:,} | {each:,.0f}{verdict(key == 'floor' or each < 8192)} "
+            f"| {left:,.0f} when closed | {'' if key == 'floor' else '< 8,192'} |"
         )
     head = "| what | number | bytes each | bytes left | budget |"
     return "### Resident memory\n\n" + rows(head, lines)

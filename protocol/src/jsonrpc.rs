@@ -40,8 +40,9 @@ pub struct Request<'a> {
     pub method: Cow<'a, str>,
     /// An object, if anything. Not parsed yet; absent where [`Request::params`] has been read already.
     pub params: Option<&'a RawValue>,
-    /// The parameters of a method that is called often, read in the same pass as the envelope.
-    read: Option<Params<'a>>,
+    /// The parameters of a method that is called often, read in the same pass as the envelope. Boxed: they are large, and a
+    /// request is moved around.
+    read: Option<Box<Params<'a>>>,
 }
 
 /// A notification.
@@ -199,7 +200,7 @@ struct Envelope<'a> {
     id: Option<Option<RequestId>>,
     method: Option<Cow<'a, str>>,
     params: Option<&'a RawValue>,
-    read: Option<Params<'a>>,
+    read: Option<Box<Params<'a>>>,
     result: Option<&'a RawValue>,
     error: Option<RpcError>,
 }
@@ -280,7 +281,7 @@ impl<'de> de::Visitor<'de> for EnvelopeVisitor {
 }
 
 /// Parameters that are an object: a derived reader would take an array for one.
-struct Object<'a>(Params<'a>);
+struct Object<'a>(Box<Params<'a>>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -298,7 +299,7 @@ impl<'de> de::Visitor<'de> for ObjectVisitor {
     }
 
     fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Object<'de>, A::Error> {
-        Params::deserialize(de::value::MapAccessDeserializer::new(map)).map(Object)
+        Params::deserialize(de::value::MapAccessDeserializer::new(map)).map(Box::new).map(Object)
     }
 }
 
@@ -309,8 +310,8 @@ impl<'a> Request<'a> {
     ///
     /// # Errors
     /// A message for the caller that names the member which does not fit.
-    pub fn take_params(&mut self) -> Result<Params<'a>, String> {
-        self.read.take().map_or_else(|| Params::read(self.params), Ok)
+    pub fn take_params(&mut self) -> Result<Box<Params<'a>>, String> {
+        self.read.take().map_or_else(|| Params::read(self.params).map(Box::new), Ok)
     }
 }
 

@@ -28,6 +28,11 @@ impl Drain {
         self.draining.is_cancelled()
     }
 
+    /// Whether the grace period is over.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.is_cancelled()
+    }
+
     /// Waits until the shutdown begins.
     pub(crate) async fn draining(&self) {
         self.draining.cancelled().await;

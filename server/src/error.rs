@@ -1,6 +1,6 @@
 //! The one table that turns what went wrong with a request into its answer.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use trunkline_hub::HubError;
 use trunkline_protocol::{RpcError, error::code, jsonrpc::Malformed, revision::Dispute};
@@ -112,7 +112,7 @@ impl Refusal {
             Self::HeaderMismatch(reason) => (400, RpcError::new(code::HEADER_MISMATCH, reason)),
             Self::InvalidParams(reason) => (400, RpcError::invalid_params(reason)),
             Self::MethodNotFound { method, modern } => {
-                (if *modern { 404 } else { 200 }, RpcError::method_not_found(method))
+                (if *modern { 404 } else { 200 }, RpcError::method_not_found(&beginning(method)))
             }
             Self::EventIdForeign => (400, invalid("the Last-Event-ID was not issued in this session".into())),
             Self::OriginForbidden(reason) => (403, invalid(reason.clone())),
@@ -124,6 +124,16 @@ impl Refusal {
             Self::Draining => (503, RpcError::internal("this replica is shutting down; try again")),
             Self::HttpMethod(allowed) => (405, invalid(format!("served on this path: {allowed}"))),
         }
+    }
+}
+
+/// As much of what a client sent as its error repeats.
+fn beginning(text: &str) -> Cow<'_, str> {
+    /// Longer than any name of ours.
+    const MOST: usize = 200;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+        None => Cow::Borrowed(text),
     }
 }
 

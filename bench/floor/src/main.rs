@@ -7,6 +7,7 @@ use std::{io, io::Write, net::SocketAddr, path::PathBuf, time::Duration};
 use actix_web::{App, HttpResponse, HttpServer, http::header::ContentType, web};
 use bytes::Bytes;
 use clap::Parser;
+use futures_util::{StreamExt, stream};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -22,7 +23,7 @@ struct Flags {
     /// Where to listen.
     #[arg(long, default_value = "127.0.0.1:8081")]
     bind: SocketAddr,
-    /// Bytes of the answer to a call, 82 or more with an id of eight digits and a sum of four.
+    /// Bytes of the answer to a call, 94 or more with an id of eight digits and a sum of four.
     #[arg(long, default_value_t = 256)]
     length: usize,
     /// The file whose bytes answer `POST /list`.
@@ -79,6 +80,7 @@ async fn main() -> io::Result<()> {
             .app_data(web::PayloadConfig::new(BODY))
             .route("/mcp", web::post().to(call))
             .route("/list", web::post().to(list_tools))
+            .route("/stream", web::post().to(open_stream))
     })
     .workers(flags.workers)
     .backlog(BACKLOG)
@@ -106,13 +108,19 @@ async fn list_tools(body: Bytes, answers: web::Data<Answers>) -> HttpResponse {
     }
 }
 
+/// A stream that says one thing and then nothing.
+async fn open_stream(_: Bytes) -> HttpResponse {
+    let begin = stream::once(async { Ok::<_, io::Error>(Bytes::from_static(b"data: {}\n\n")) });
+    HttpResponse::Ok().content_type("text/event-stream").streaming(begin.chain(stream::pending()))
+}
+
 /// An answer to `add`, filled up with spaces to the wanted length.
 fn answer(id: &RawValue, Numbers { a, b }: Numbers, length: usize) -> Vec<u8> {
     let sum = a.wrapping_add(b);
     let mut bytes = Vec::with_capacity(length);
     write!(
         bytes,
-        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{sum}"}}]}}}}"#
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{{\"sum\":{sum}}}"}}]}}}}"#
     )
     .expect("invariant: a vector takes every byte");
     if bytes.len() < length {

@@ -128,6 +128,31 @@ async fn the_sweep_takes_what_nobody_asks_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn whoever_asks_for_an_expired_log_finds_none() {
+    let hub = MemoryHub::new(MemoryLimits::default());
+    hub.sweep.abort();
+    let fence = hub.claim(&topic(0), KEEP).await.unwrap();
+    let mut places = Vec::new();
+    for n in 1..5 {
+        places.push(append(&hub, &topic(n), b"x").await.unwrap());
+    }
+    let mut follower = hub.follow(&topic(1), Position::default()).await.unwrap();
+    tokio::time::advance(KEEP.age).await;
+    let refused = hub.append(&topic(0), Some(fence), KEEP, Bytes::new(), false).await;
+    assert!(matches!(refused, Err(HubError::Unknown)));
+    assert_eq!(follower.next().await.unwrap().unwrap(), Delivery::Gone);
+    assert_eq!(hub.position(&topic(1)).await.unwrap(), Position::default());
+    let mut late = hub.follow(&topic(2), places[1]).await.unwrap();
+    assert_eq!(late.next().await.unwrap().unwrap(), Delivery::Gone);
+    hub.claim(&topic(3), KEEP).await.unwrap();
+    assert_eq!(hub.position(&topic(3)).await.unwrap(), Position::default(), "a new log");
+    append(&hub, &topic(4), b"y").await.unwrap();
+    let mut resumed = hub.follow(&topic(4), places[3]).await.unwrap();
+    assert_eq!(resumed.next().await.unwrap().unwrap(), Delivery::Gap);
+    assert_eq!(hub.gauges().logs, 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_gauges_return_to_zero_however_things_end() {
     let hub = MemoryHub::new(MemoryLimits::default());
     let from_start = Position::default();

@@ -16,7 +16,7 @@ use crate::{
     model::{
         Caching, CallToolResult, Completion, ContentBlock, GetPromptResult, Implementation,
         InputRequiredResult, Prompt, ReadResourceResult, Resource, ResourceTemplate, ServerCapabilities,
-        Tool,
+        TextContent, Tool,
     },
 };
 
@@ -245,7 +245,7 @@ pub(super) fn write_call_members(revision: Revision, writer: &mut ObjectWriter<'
         Some(json) if kept.is_none() && result.content.is_empty() => {
             writer.array("content", [ContentBlock::text(json.get())]);
         }
-        _ => write_json(writer.key("content"), &*adapt::content(revision, &result.content)),
+        _ => write_content(writer.key("content"), &adapt::content(revision, &result.content)),
     }
     if let Some(json) = kept {
         writer.raw("structuredContent", json);
@@ -253,6 +253,25 @@ pub(super) fn write_call_members(revision: Revision, writer: &mut ObjectWriter<'
     if result.is_error {
         writer.field("isError", &true);
     }
+}
+
+/// Writes content that this revision has words for. Plain text, which most of it is, without a detour.
+fn write_content(out: &mut Vec<u8>, content: &[ContentBlock]) {
+    out.push(b'[');
+    for (index, block) in content.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        match block {
+            ContentBlock::Text(TextContent { text, annotations: None, meta: None }) => {
+                out.extend_from_slice(br#"{"type":"text","text":"#);
+                write_json(out, text.as_str());
+                out.push(b'}');
+            }
+            other => write_json(out, other),
+        }
+    }
+    out.push(b']');
 }
 
 #[cfg(test)]

@@ -87,7 +87,7 @@ impl Catalog {
     fn begin_tool(&self, exchange: Exchange, params: &Params<'_>) -> Begun {
         let name = &*exchange.asked().target;
         let Some(tool) = self.tool(name) else {
-            return invalid(format!("there is no tool {name:?}"));
+            return invalid(format!("there is no tool {:?}", exchange::shown(name)));
         };
         let limit = tool.time_limit.unwrap_or(exchange.services().limits.tool_time);
         match run::guarded(&exchange, || tool.start(exchange.clone(), params.arguments)) {
@@ -110,7 +110,7 @@ impl Catalog {
     fn begin_prompt(&self, exchange: Exchange, params: &Params<'_>) -> Begun {
         let name = &*exchange.asked().target;
         let Some(prompt) = self.prompt(name) else {
-            return invalid(format!("there is no prompt {name:?}"));
+            return invalid(format!("there is no prompt {:?}", exchange::shown(name)));
         };
         let arguments: BTreeMap<String, String> = match params.arguments.map(|raw| read(raw, "arguments")) {
             None => BTreeMap::new(),

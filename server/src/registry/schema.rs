@@ -102,11 +102,22 @@ impl Schema {
             .map(|error| {
                 let place = error.instance_path().to_string();
                 let place = if place.is_empty() { "the arguments".to_owned() } else { place };
-                format!("{place}: {error} (rule {})", error.schema_path())
+                format!("{place}: {} (rule {})", told(error.to_string()), error.schema_path())
             })
             .collect();
         Err(faults.join("; "))
     }
+}
+
+/// What is wrong with a value, which it quotes: a value may be as long as a body, and be quoted once for each rule.
+fn told(mut fault: String) -> String {
+    /// Enough for a list of the values that are allowed.
+    const MOST: usize = 500;
+    if let Some((end, _)) = fault.char_indices().nth(MOST) {
+        fault.truncate(end);
+        fault.push('…');
+    }
+    fault
 }
 
 /// The JSON of a type's schema.

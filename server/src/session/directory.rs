@@ -97,7 +97,7 @@ impl Directory {
     pub(crate) async fn find(&self, id: &str, principal: &Principal) -> Result<Arc<LiveSession>, Refusal> {
         let here = self.live.get(id).map(|entry| entry.value().clone());
         let session = match here {
-            Some(session) if session.is_fresh() => session,
+            Some(session) if session.is_fresh() && !self.may_have_expired(&session) => session,
             Some(session) => self.refresh(session).await?,
             None => self.read(id).await?,
         };
@@ -234,6 +234,11 @@ impl Directory {
                 }
             });
         }
+    }
+
+    /// Whether the session's life has passed since we renewed it. Another replica may have since, and the store knows.
+    fn may_have_expired(&self, session: &LiveSession) -> bool {
+        session.renewed_before(self.now().saturating_sub(millis(self.services.session_ttl)))
     }
 
     fn now(&self) -> u64 {

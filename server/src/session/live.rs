@@ -202,6 +202,11 @@ impl LiveSession {
         self.stale.store(false, Ordering::Release);
     }
 
+    /// Whether its expiry was last renewed before a time.
+    pub(super) fn renewed_before(&self, time: u64) -> bool {
+        self.renewed.load(Ordering::Relaxed) < time
+    }
+
     /// Notes a use at `now`. Whether the expiry should be renewed: at most once per tenth of its length.
     pub(super) fn note_use(&self, now: u64, ttl: Duration) -> bool {
         self.used.store(now, Ordering::Relaxed);

@@ -1,10 +1,10 @@
 //! Broadcasts as one listener gets them: filtered by what it asked for, in the words of its revision.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use trunkline_hub::{Delivery, Follower, HubError, Position};
+use trunkline_hub::{Delivery, Entry, Follower, HubError, Position};
 use trunkline_protocol::{
     RequestId, Revision,
     model::ListenFilter,
@@ -36,6 +36,8 @@ pub(crate) struct Broadcasts {
     revision: Revision,
     wanted: Wanted,
     follower: Follower,
+    /// Read, and not yet delivered or passed over.
+    pending: Option<Entry>,
 }
 
 /// What a listener gets.
@@ -87,21 +89,17 @@ impl Broadcasts {
             None => core.services.hub.position(&topic).await?,
         };
         let follower = core.services.hub.follow(&topic, after).await?;
-        Ok(Self { core, revision, wanted, follower })
+        Ok(Self { core, revision, wanted, follower, pending: None })
     }
 
-    /// The next that this listener wants.
+    /// The next that this listener wants. Nothing is lost if the future is dropped before it is done.
     pub(crate) async fn next(&mut self) -> Heard {
         loop {
+            if let Some(heard) = self.deliver().await {
+                return heard;
+            }
             match self.follower.next().await {
-                Some(Ok(Delivery::Entry(entry))) => {
-                    let Ok(broadcast) = serde_json::from_slice(&entry.payload) else { continue };
-                    match self.wants(&broadcast).await {
-                        Some(true) => return Heard::Message(entry.position, self.write(&broadcast)),
-                        Some(false) => {}
-                        None => return Heard::SessionOver,
-                    }
-                }
+                Some(Ok(Delivery::Entry(entry))) => self.pending = Some(entry),
                 Some(Ok(Delivery::Gap)) => {
                     self.core.services.metrics.gap();
                     return Heard::Gap;
@@ -113,6 +111,22 @@ impl Broadcasts {
                 }
             }
         }
+    }
+
+    /// What was read last, if it is wanted.
+    async fn deliver(&mut self) -> Option<Heard> {
+        let entry = self.pending.as_ref()?;
+        let position = entry.position;
+        let heard = match serde_json::from_slice(&entry.payload) {
+            Err(_) => None,
+            Ok(broadcast) => match self.wants(&broadcast).await {
+                Some(true) => Some(Heard::Message(position, self.write(&broadcast))),
+                Some(false) => None,
+                None => Some(Heard::SessionOver),
+            },
+        };
+        self.pending = None;
+        heard
     }
 
     /// The log has expired with nothing in it to miss, or cannot be read: the next one is followed from its beginning.
@@ -127,6 +141,8 @@ impl Broadcasts {
 
     /// Whether the listener wants it; `None` if its session is over.
     async fn wants(&mut self, broadcast: &Broadcast) -> Option<bool> {
+        /// How long a store that is away is left alone.
+        const PAUSE: Duration = Duration::from_millis(500);
         match &self.wanted {
             Wanted::Filter { filter, .. } => Some(match broadcast {
                 Broadcast::Tools => filter.tools_list_changed,
@@ -140,8 +156,14 @@ impl Broadcasts {
                 let Broadcast::Resource(uri) = broadcast else { return Some(true) };
                 // The subscription may have been made on another replica.
                 let principal = session.record().principal.clone();
-                let session = self.core.directory.find(session.id(), &principal).await.ok()?;
-                Some(session.record().subscriptions.contains(uri))
+                loop {
+                    match self.core.directory.find(session.id(), &principal).await {
+                        Ok(session) => return Some(session.record().subscriptions.contains(uri)),
+                        Err(Refusal::SessionUnknown) => return None,
+                        // The stream stays open meanwhile, and catches up.
+                        Err(_) => tokio::time::sleep(PAUSE).await,
+                    }
+                }
             }
         }
     }

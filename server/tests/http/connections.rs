@@ -102,13 +102,13 @@ fn an_idle_connection_is_closed_after_its_time() {
 
 #[test]
 fn a_head_that_comes_too_slowly_is_given_up() {
-    let server = TestServer::builder().config("[server]\nrequest_timeout = \"300ms\"").start();
+    let server = TestServer::builder().config("[server]\nrequest_timeout = \"1s\"").start();
     let head = add().head();
-    for sent in [0, 1, 20, head.len() - 2] {
+    for sent in [1, 20, head.len() - 2] {
         let mut connection = server.connect();
         connection.send(&head[..sent]);
         let said = String::from_utf8(connection.until_closed()).unwrap();
-        assert!(said.is_empty() || said.starts_with("HTTP/1.1 408"), "{said}");
+        assert!(said.starts_with("HTTP/1.1 408"), "{said}");
     }
     // Neither does a byte now and then keep it open.
     let mut connection = server.connect();
@@ -129,8 +129,7 @@ fn a_body_that_comes_too_slowly_is_given_up() {
         connection.send(sent.as_bytes());
         let response = connection.receive();
         assert_eq!(response.status(), 408, "{framing} {sent:?}: {}", response.text());
-        // What comes yet is no new request.
-        assert!(connection.is_closed(), "{framing} {sent:?}");
+        assert_eq!(response.header("connection"), Some("close"), "{framing} {sent:?}");
     }
 }
 

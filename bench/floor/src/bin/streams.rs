@@ -33,6 +33,9 @@ struct Flags {
     /// How many.
     #[arg(long)]
     count: usize,
+    /// The path of the endpoint.
+    #[arg(long, default_value = "/mcp")]
+    path: String,
     /// What to open.
     what: What,
 }
@@ -126,7 +129,7 @@ fn connect(port: u16) -> io::Result<TcpStream> {
 
 impl Requests {
     fn read(flags: &Flags) -> io::Result<Self> {
-        let template = |name: &str| Template::read(&flags.requests, name);
+        let template = |name: &str| Template::read(&flags.requests, name, &flags.path);
         Ok(Self {
             host: format!("127.0.0.1:{}", flags.port),
             initialize: template("initialize-2025-11-25")?,
@@ -156,11 +159,12 @@ impl Requests {
 // === impl Template ===
 
 impl Template {
-    fn read(folder: &Path, name: &str) -> io::Result<Self> {
+    fn read(folder: &Path, name: &str, path: &str) -> io::Result<Self> {
         let text = fs::read_to_string(folder.join(format!("{name}.http")))?;
         let (head, body) =
             text.split_once("\n\n").ok_or_else(|| fault("a recorded request without a head"))?;
-        Ok(Self { head: head.replace('\n', "\r\n"), body: body.trim_end().to_owned() })
+        let head = head.replacen("/mcp", path, 1).replace('\n', "\r\n");
+        Ok(Self { head, body: body.trim_end().to_owned() })
     }
 
     fn fill(&self, host: &str, session: &str, number: usize) -> Vec<u8> {

@@ -39,7 +39,7 @@ pub(super) async fn add(
     // As long as any task may be kept.
     let ttl = ttl.max(services.limits.task_ttl);
     if store.touch(&key, ttl).await? {
-        let Some(record) = store.load(&key).await? else { return Ok(false) };
+        let record = store.load(&key).await?.unwrap_or_default();
         let tasks: Vec<_> = tasks(&record).collect();
         if tasks.len() >= most && forget_expired(store, &key, &tasks).await? == 0 {
             return Ok(false);

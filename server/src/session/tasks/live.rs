@@ -14,7 +14,7 @@ use std::{
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
-use tokio::{sync::watch, time::Instant};
+use tokio::{runtime::Handle, sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 use trunkline_protocol::{
     RequestId, Revision, RpcError,
@@ -95,8 +95,8 @@ impl LiveTask {
         if answerable { Asking::During(self.clone()) } else { Asking::Never }
     }
 
-    /// Writes the task down, so that every replica finds it, and returns what the client is told, and
-    /// the task's changes from then on.
+    /// Writes the task down, so that every replica finds it. Returns what the client is told, and the changes of the task from
+    /// then on.
     ///
     /// # Errors
     /// If the store does not take it. Nothing of the task is left then, but what expires by itself.
@@ -203,7 +203,9 @@ impl LiveTask {
         let records = &self.core.tasks.records;
         let most = self.core.services.limits.questions_per_session;
         let put = insist(self.expires, || {
-            records.change(&self.id, |state| state.open_questions() < most && state.ask(key, question))
+            records.change(&self.id, |state| {
+                (state.open_questions() < most || state.is_asking(key)) && state.ask(key, question)
+            })
         });
         match put.await {
             Ok(Changed::Yes(_)) => {
@@ -278,9 +280,11 @@ impl Drop for Waiting<'_> {
         if self.answered {
             return;
         }
+        // When the process ends there is nobody left to take it back, and nobody to answer.
+        let Ok(runtime) = Handle::try_current() else { return };
         let (core, id, key) = (self.task.core.clone(), self.task.id.clone(), std::mem::take(&mut self.key));
         let expires = self.task.expires;
-        tokio::spawn(async move {
+        runtime.spawn(async move {
             let records = &core.tasks.records;
             match insist(expires, || records.change(&id, |state| state.withdraw(&key))).await {
                 Ok(Changed::Yes(_)) => core.tasks.announce(&id).await,

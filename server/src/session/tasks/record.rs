@@ -265,11 +265,15 @@ impl State {
         self.questions.len()
     }
 
-    /// Adds a question. Whether it could be: an ended task asks nothing.
+    /// Adds a question. Whether it could be: an ended task asks nothing. Adding it again, since it was not known whether the
+    /// first time took effect, changes nothing.
     pub(super) fn ask(&mut self, key: &str, request: &InputRequest) -> bool {
         let Ok(request) = serde_json::to_string(request) else { return false };
         if self.is_terminal() {
             return false;
+        }
+        if self.is_asking(key) || self.answered(key).is_some() {
+            return true;
         }
         self.questions.push(Question { key: key.to_owned(), request });
         self.status = TaskStatus::InputRequired;
@@ -363,6 +367,16 @@ mod tests {
         assert_eq!(state.status, TaskStatus::Working);
         assert_eq!(state.answered("a"), Some("x"));
         assert!(state.take("a") && !state.take("a"));
+    }
+
+    #[test]
+    fn a_question_that_is_added_again_is_asked_once() {
+        let mut state = state();
+        assert!(state.ask("a", &InputRequest::Roots) && state.ask("a", &InputRequest::Roots));
+        assert_eq!(state.open_questions(), 1);
+        state.answer("a", "x");
+        assert!(state.ask("a", &InputRequest::Roots));
+        assert_eq!((state.open_questions(), state.status), (0, TaskStatus::Working));
     }
 
     #[test]

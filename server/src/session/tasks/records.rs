@@ -116,13 +116,14 @@ impl Records {
         if let Some(payload) = &ending.payload {
             end.payload = Some(self.put_blob(id, payload, ttl).await?);
         }
-        let changed = self.change(id, |state| state.end(end.clone())).await;
-        if !matches!(changed, Ok(Changed::Yes(_)))
+        // After an error it is not known whether the task has ended so: the payload is left to expire.
+        let changed = self.change(id, |state| state.end(end.clone())).await?;
+        if !matches!(changed, Changed::Yes(_))
             && let Some(payload) = &end.payload
         {
             self.drop_blob(id, payload).await;
         }
-        changed
+        Ok(changed)
     }
 
     /// Hands over what a client said to some questions. Questions that nobody asks any more, or that were answered before, are

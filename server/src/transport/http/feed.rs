@@ -14,7 +14,7 @@ use crate::{
     error::Refusal,
     outbox::Source,
     session::{Context, Core, Listening, LiveSession, StreamPermit},
-    telemetry::{Gauge, Held},
+    telemetry::{Gauge, Held, Metrics},
     transport::broadcast::{Broadcasts, Heard},
 };
 
@@ -47,6 +47,8 @@ pub(super) enum Feed {
         priming: bool,
         /// Whether the last entry has been read.
         done: bool,
+        /// Counts gaps.
+        metrics: Arc<Metrics>,
     },
     /// The queue of a call.
     Queue(mpsc::Receiver<Bytes>),
@@ -142,7 +144,7 @@ impl Feed {
                 let follower = services.hub.follow(&log.topic(), Position::default()).await?;
                 let ids = EventIds::of_call(&services.keys, log.session(), log.stream());
                 let priming = context.caller.revision.features().priming;
-                Ok(Self::Call { follower, ids, priming, done: false })
+                Ok(Self::Call { follower, ids, priming, done: false, metrics: services.metrics.clone() })
             }
         }
     }
@@ -151,11 +153,15 @@ impl Feed {
     pub(super) async fn next(&mut self) -> Option<Piece> {
         match self {
             Self::Queue(queue) => queue.recv().await.map(|data| Piece::Message { id: None, data }),
-            Self::Call { follower, ids, priming, done } => {
+            Self::Call { follower, ids, priming, done, metrics } => {
                 if *done {
                     return None;
                 }
-                next_of_call(follower, ids, *priming, done).await
+                let piece = next_of_call(follower, ids, *priming, done).await;
+                if matches!(piece, Some(Piece::Gap)) {
+                    metrics.gap();
+                }
+                piece
             }
             Self::Subscription { acknowledged, broadcasts, .. } => {
                 if let Some(data) = acknowledged.take() {

@@ -64,6 +64,9 @@ fn resume(
     if !session.record().revision.features().resumable {
         return Ok(None);
     }
+    if values.next().is_some() {
+        return Err(Refusal::EventIdForeign);
+    }
     let id = last_event_id(value.as_bytes()).map_err(|_| Refusal::EventIdForeign)?;
     Resume::read(&endpoint.core.services.keys, session.id(), id).map(Some).ok_or(Refusal::EventIdForeign)
 }
@@ -96,7 +99,8 @@ async fn resumed(
     }
     let ids = EventIds::of_call(&services.keys, session.id(), stream);
     // The client has the stream's beginning, or it could not name a place in it.
-    let feed = Feed::Call { follower, ids, priming: false, done: false };
+    let metrics = services.metrics.clone();
+    let feed = Feed::Call { follower, ids, priming: false, done: false, metrics };
     let ends = Ends {
         drain: endpoint.drain.clone(),
         leave: Leave::AtOnce,

@@ -19,7 +19,7 @@ use super::{
     feed::{Ends, Feed},
     head, listen,
     reply,
-    stream::sse,
+    stream::{open, sse},
 };
 use crate::{
     config::Sessions,
@@ -162,7 +162,7 @@ impl Post<'_> {
         // Nearly every answer is there by now. The way of the others is kept out of this future, which is made for every call.
         let output = match outbox.take() {
             Some(output) => output,
-            None => Box::pin(self.output(&outbox)).await,
+            None => Box::pin(self.output(&outbox)).await?,
         };
         match output {
             Output::Plain(replies) => {
@@ -173,13 +173,29 @@ impl Post<'_> {
             }
             Output::Stream(source) => {
                 let feed = Box::pin(Feed::of_call(self.endpoint, source, context)).await?;
-                Ok(sse(self.endpoint, feed, Ends::of_call(self.endpoint, context), guard))
+                let farewell = matches!(feed, Feed::Queue(_)).then(|| given_up(&incoming.request.id));
+                Ok(open(self.endpoint, feed, Ends::of_call(self.endpoint, context), guard, farewell))
             }
         }
     }
 
-    /// What to send: the answer if it is there soon, or else a stream.
-    async fn output(&self, outbox: &Outbox) -> Output {
+    /// What to send, or that this replica has ended before there was anything: nobody is left waiting for a call that was
+    /// given up.
+    async fn output(&self, outbox: &Outbox) -> Result<Output, Refusal> {
+        let drain = &self.endpoint.drain;
+        let output = tokio::select! {
+            biased;
+            output = self.awaited(outbox) => Some(output),
+            () = drain.closing() => outbox.take(),
+        };
+        match output {
+            Some(Output::Plain(replies)) if replies.status() == 202 && drain.is_closing() => Err(Refusal::Draining),
+            output => output.ok_or(Refusal::Draining),
+        }
+    }
+
+    /// The answer if it is there soon, or else a stream.
+    async fn awaited(&self, outbox: &Outbox) -> Output {
         if !self.accept.sse {
             return outbox.output().await;
         }
@@ -281,7 +297,7 @@ impl Post<'_> {
         if answers == 0 {
             return Ok(reply::accepted(self.endpoint));
         }
-        match self.output(&outbox).await {
+        match self.output(&outbox).await? {
             Output::Plain(replies) => Ok(reply::plain(self.endpoint, self.accept, replies, true, None)),
             Output::Stream(source) => {
                 let feed = Feed::of_call(self.endpoint, source, &context).await?;
@@ -333,6 +349,11 @@ impl Post<'_> {
         let incoming = Incoming { request, method, params: &params, body: self.body };
         serve(&self.endpoint.core, context, &incoming, outbox, &CancellationToken::new()).await
     }
+}
+
+/// The last message of a stream that cannot be come back to, if it ends before its call.
+fn given_up(id: &RequestId) -> Bytes {
+    refused(Some(id), &RpcError::internal("the call was given up: the server or the session has ended"), 503).body
 }
 
 // === impl Rejected ===

@@ -23,8 +23,9 @@ struct Open {
     feed: Feed,
     ends: Ends,
     keep_alive: Duration,
-    /// When it has been open long enough: streams spread over replicas that came later.
-    until: Instant,
+    /// When it has been open long enough: streams spread over replicas that came later. `None` for one that ends with its
+    /// call and cannot be come back to.
+    until: Option<Instant>,
     /// What is written when the server ends it.
     farewell: Option<Bytes>,
     phase: Phase,
@@ -70,11 +71,12 @@ pub(super) fn open(
     let age = endpoint.settings.max_age;
     // Between nine tenths and all of it, so that streams which began together do not end together.
     let age = age.mul_f64(rand::random_range(0.9..=1.0));
+    let until = (!matches!(feed, Feed::Queue(_))).then(|| Instant::now() + age);
     let open = Open {
         feed,
         ends,
         keep_alive: endpoint.settings.keep_alive,
-        until: Instant::now() + age,
+        until,
         farewell,
         phase: Phase::New,
         guard,
@@ -113,8 +115,8 @@ impl Open {
             biased;
             piece = self.feed.next() => Next::Piece(piece),
             () = self.ends.ended() => Next::End,
-            () = sleep_until(pause.min(self.until)) => {
-                if Instant::now() >= self.until { Next::End } else { Next::KeepAlive }
+            () = sleep_until(self.until.map_or(pause, |until| until.min(pause))) => {
+                if self.until.is_some_and(|until| until <= Instant::now()) { Next::End } else { Next::KeepAlive }
             }
         };
         if matches!(next, Next::KeepAlive) {
