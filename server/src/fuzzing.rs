@@ -287,7 +287,7 @@ impl OwnCall {
     /// Whether a client may mean the same call by both: the members of objects have no order, and nothing else may differ.
     fn is_same(&self, other: &Self) -> bool {
         let arguments =
-            |call: &Self| call.arguments.as_deref().map_or_else(|| "{}".to_owned(), |raw| plain(raw));
+            |call: &Self| call.arguments.as_deref().map_or_else(|| "{}".to_owned(), plain);
         self.principal == other.principal
             && self.method == other.method
             && self.target == other.target

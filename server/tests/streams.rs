@@ -17,6 +17,7 @@ mod streams {
     mod resume;
     mod rounds;
     mod signs;
+    mod slow;
     mod sse2024;
     mod subscriptions;
     mod upgrade;

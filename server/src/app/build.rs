@@ -96,16 +96,19 @@ impl App {
 
 fn store_limits(config: &Config) -> trunkline_store::memory::MemoryLimits {
     let limits = &config.limits;
-    let mut store = trunkline_store::memory::MemoryLimits::default();
-    store.records = limits.sessions;
-    store.record.value_bytes = limits.value_bytes;
     // A dozen fields of the session's own, its subscriptions, and the application's values.
     let session = limits.session_values + limits.subscriptions_per_session + 16;
     // A task's result in parts, and the list of a principal's tasks.
     let result = limits.result_bytes.div_ceil(limits.value_bytes.max(1)) + 1;
     let list = limits.tasks_per_principal.min(1000) + 1;
-    store.record.fields = session.max(result).max(list);
-    store
+    trunkline_store::memory::MemoryLimits {
+        records: limits.sessions,
+        record: trunkline_store::RecordLimits {
+            value_bytes: limits.value_bytes,
+            fields: session.max(result).max(list),
+            ..Default::default()
+        },
+    }
 }
 
 fn hub_limits(config: &Config) -> trunkline_hub::memory::MemoryLimits {

@@ -68,9 +68,9 @@ pub(super) fn run(server: Server) -> ExitCode {
         Command::Check { config } => check(config.as_deref()),
         Command::Serve(serve) => {
             let flags = Overrides { bind: serve.bind, admin_bind: serve.admin_bind, store: serve.store };
-            start(server, &serve.common, &flags, |app| run::http(app))
+            start(server, &serve.common, &flags, run::http)
         }
-        Command::Stdio(common) => start(server, &common, &Overrides::default(), |app| run::stdio(app)),
+        Command::Stdio(common) => start(server, &common, &Overrides::default(), run::stdio),
     }
 }
 

@@ -73,10 +73,8 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.end.cancel();
-        if let Some(thread) = self.thread.take() {
-            if let Err(error) = joined(thread) {
-                tracing::error!(%error, "the server had ended before");
-            }
+        if let Some(Err(error)) = self.thread.take().map(joined) {
+            tracing::error!(%error, "the server had ended before");
         }
     }
 }

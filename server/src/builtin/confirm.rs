@@ -40,7 +40,7 @@ fn word(answer: &ElicitResult) -> &'static str {
         ElicitAction::Cancel => "cancelled",
         ElicitAction::Accept => {
             let confirmed = answer.accepted().and_then(|fields| fields.get(FIELD)?.as_bool());
-            if confirmed.is_some() { "yes" } else { "no" }
+            if confirmed == Some(true) { "yes" } else { "no" }
         }
     }
 }

@@ -69,6 +69,7 @@ pub(crate) struct FickleStore {
     store: MemoryStore,
     asked: AtomicUsize,
     away: AtomicBool,
+    mute: AtomicBool,
 }
 
 /// Runs a test that starts actors.
@@ -85,6 +86,7 @@ impl Cluster {
             store: MemoryStore::new(trunkline_store::memory::MemoryLimits::default()),
             asked: AtomicUsize::new(0),
             away: AtomicBool::new(false),
+            mute: AtomicBool::new(false),
         };
         let hub = MemoryHub::new(trunkline_hub::memory::MemoryLimits::default());
         Self { store: Arc::new(store), hub: Arc::new(hub), tools, limits }
@@ -299,16 +301,28 @@ impl FickleStore {
         self.away.store(away, Ordering::Relaxed);
     }
 
+    /// From now on its answers to changes are lost, and the changes are made; or not any more.
+    pub(crate) fn set_mute(&self, mute: bool) {
+        self.mute.store(mute, Ordering::Relaxed);
+    }
+
     fn reach<'a, T: Send + 'a>(
         &'a self,
         operation: Operation,
         answer: StoreFuture<'a, T>,
     ) -> StoreFuture<'a, T> {
         self.asked.fetch_add(1, Ordering::Relaxed);
-        if !self.away.load(Ordering::Relaxed) {
+        let (away, mute) = (self.away.load(Ordering::Relaxed), self.mute.load(Ordering::Relaxed));
+        let mute = mute && operation == Operation::Change;
+        if !away && !mute {
             return answer;
         }
-        Box::pin(async move { Err(StoreError::Unavailable { operation, source: "away".into() }) })
+        Box::pin(async move {
+            if !away {
+                let _lost = answer.await;
+            }
+            Err(StoreError::Unavailable { operation, source: "away".into() })
+        })
     }
 }
 

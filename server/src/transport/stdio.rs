@@ -88,7 +88,7 @@ pub(crate) async fn run(
             Some(Ok(line)) if line.iter().all(u8::is_ascii_whitespace) => {}
             Some(Ok(line)) => connection.take(&line).await,
             Some(Err(TooLong)) => {
-                connection.refuse(None, &Refusal::BodyTooLarge { limit: connection.settings.line }).await
+                connection.refuse(None, &Refusal::BodyTooLarge { limit: connection.settings.line }).await;
             }
         }
     }
@@ -283,7 +283,7 @@ impl Connection {
         revision.write_subscriptions_acknowledged(&mut acknowledged, &granted, &id);
         let mut farewell = Vec::new();
         write_result(&mut farewell, &id, |out| {
-            revision.write_listen_result(out, &id, catalog.server(revision))
+            revision.write_listen_result(out, &id, catalog.server(revision));
         });
         let wanted = Wanted::Filter { listen: id.clone(), filter: granted };
         let broadcasts = Broadcasts::after(self.core.clone(), revision, wanted, None).await?;

@@ -143,7 +143,7 @@ fn events_of_another_session_are_refused() {
 fn ids_that_were_never_issued_are_refused() {
     let stage = Stage::new();
     let session = stage.server.initialize("2025-11-25");
-    let (_events, first) = broken(&stage, &session, 1);
+    let (_events, first) = broken(&stage, &session, 50);
     let id = first.id.unwrap();
     let cut = &id[..id.len() - 1];
     let forged = [
@@ -205,6 +205,7 @@ fn a_stream_keeps_no_more_events_than_it_may_and_says_so() {
     let mut events = connection.into_events();
     let first = events.next_event().unwrap();
     events.close();
+    stage.server.await_metric("streams_open", 0);
     stage.step(20);
     stage.await_ended(1);
     stage.server.await_metric("requests_in_flight", 0);

@@ -174,25 +174,27 @@ fn a_silent_call_says_nothing_to_a_caller_that_did_not_ask() {
     assert_eq!(text(&events.message()), "waited");
 }
 
-/// A stream is not older than it may be, and says when to come back where that makes sense.
+/// A stream is not older than it may be, and says when to come back. One that nobody can come back to ends with its call.
 #[test]
 fn a_stream_ends_when_it_is_old_enough() {
-    let stage = Stage::with("server.stream_max_age = \"1s\"\nserver.stream_keep_alive = \"100ms\"\n\
-                             server.upgrade_after = \"20ms\"");
+    let stage = Stage::with(&format!("server.stream_max_age = \"1s\"\n{OFTEN}"));
     let begin = Instant::now();
-    for (name, mut events) in quiet(&stage) {
+    let mut streams = quiet(&stage);
+    let last_post = streams.iter().position(|(name, _)| name == "POST in 2026-07-28").unwrap();
+    let (_, mut goes_on) = streams.remove(last_post);
+    for (name, mut events) in streams {
         let last = events.everything().into_iter().next_back().unwrap();
-        match name.as_str() {
-            "subscriptions/listen" => assert_eq!(last.json()["result"]["resultType"], "complete"),
-            // Nothing to come back to: the call is given up with its stream.
-            "POST in 2026-07-28" => assert!(last.comment.is_some(), "{last:?}"),
-            _ => {
-                let retry = last.retry.unwrap_or_else(|| panic!("{name}: {last:?}"));
-                assert!((100..60_000).contains(&retry) && !last.has_data, "{name}: {last:?}");
-            }
+        if name == "subscriptions/listen" {
+            assert_eq!(last.json()["result"]["resultType"], "complete");
+        } else {
+            let retry = last.retry.unwrap_or_else(|| panic!("{name}: {last:?}"));
+            assert!((100..60_000).contains(&retry) && !last.has_data, "{name}: {last:?}");
         }
     }
     assert!(begin.elapsed() > Duration::from_millis(900), "they ended too early");
-    // The calls of sessions go on.
-    stage.server.await_metric("requests_in_flight", 3);
+    // The calls go on, in sessions and without.
+    stage.server.await_metric("requests_in_flight", 4);
+    stage.step(4);
+    assert_eq!(text(&goes_on.message()), "waited");
+    stage.await_ended(4);
 }

@@ -145,6 +145,26 @@ impl Connection {
         self.buffer.drain(..length).collect()
     }
 
+    /// The statuses of the next `count` responses, whose bodies are passed over unread: for many of them, quickly. The body
+    /// of the last one may still be to come, so that nothing but this can read the connection afterwards.
+    #[track_caller]
+    pub(crate) fn statuses(&mut self, count: usize) -> Vec<u16> {
+        const MARK: &str = "HTTP/1.1 ";
+        let mut found = Vec::new();
+        while found.len() < count {
+            // Search in text is the fast one of the standard library.
+            let text = String::from_utf8_lossy(&self.buffer);
+            let starts: Vec<usize> = text.match_indices(MARK).map(|(at, _)| at + MARK.len()).collect();
+            let whole = starts.iter().take(count - found.len()).filter_map(|at| text.get(*at..at + 3));
+            let statuses: Vec<u16> = whole.map(|status| status.parse().expect("a status is a number")).collect();
+            let used = statuses.len().checked_sub(1).map_or(0, |last| starts[last] + 3);
+            found.extend(statuses);
+            self.buffer.drain(..used);
+            assert!(found.len() == count || self.fill(), "closed after {} of {count} responses", found.len());
+        }
+        found
+    }
+
     /// Turns the body under way into a stream of events.
     pub(crate) fn into_events(self) -> Events {
         Events::new(self)

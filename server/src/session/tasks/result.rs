@@ -44,8 +44,11 @@ struct Waiter {
     id: String,
     /// Questions of the task that this stream asks. Dropping one takes it back.
     asked: HashMap<String, DropGuard>,
-    answers: FuturesUnordered<BoxFuture<'static, (String, Result<Box<RawValue>, AskError>)>>,
+    answers: FuturesUnordered<Coming>,
 }
+
+/// The answer to a question of a task, on its way, under the question's key.
+type Coming = BoxFuture<'static, (String, Result<Box<RawValue>, AskError>)>;
 
 /// Begins to wait for a task's result.
 ///

@@ -66,6 +66,10 @@ fn tools() -> Vec<Tool> {
         required(Tool::new("ask_one", |exchange: Exchange, _: NoArguments| async move {
             text(&exchange, "name").await.map(|name| format!("hello {name}"))
         })),
+        required(Tool::new("ask_late", |exchange: Exchange, Seconds { seconds }: Seconds| async move {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            text(&exchange, "name").await.map(|name| format!("hello {name}"))
+        })),
         required(Tool::new("ask_two", |exchange: Exchange, _: NoArguments| async move {
             let (a, b) = tokio::join!(text(&exchange, "a"), text(&exchange, "b"));
             Ok(format!("{} and {}", a?, b?))

@@ -67,10 +67,8 @@ pub(super) fn plain(
     let status = if batch { 200 } else { replies.status() };
     let mut bodies = replies.into_iter().map(|reply| reply.body).filter(|body| !body.is_empty()).peekable();
     let mut response = response(endpoint, status);
-    if let Some(id) = session {
-        if let Ok(id) = HeaderValue::from_str(id.as_str()) {
-            response.insert_header((SESSION_ID.clone(), id));
-        }
+    if let Some(Ok(id)) = session.map(|id| HeaderValue::from_str(id.as_str())) {
+        response.insert_header((SESSION_ID.clone(), id));
     }
     if bodies.peek().is_none() {
         return response.status(StatusCode::ACCEPTED).finish();

@@ -228,3 +228,26 @@ async fn a_store_that_is_away_for_a_while_costs_no_task() {
     })
     .await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_change_whose_answer_is_lost_is_made_once() {
+    local(async {
+        let cluster = cluster();
+        let (a, client) = (cluster.replica("a").await, modern());
+        // Only changes lose their answers: whoever makes one thinks that he did not, reads, and tries again.
+        let sleeping = begin(&a, &client, "sleep", json!({"seconds": 10})).await;
+        let asking = begin(&a, &client, "ask_late", json!({"seconds": 10})).await;
+        cluster.store.set_mute(true);
+        tokio::time::sleep(Duration::from_secs(15)).await;
+        cluster.store.set_mute(false);
+        let completed = reach(&a, &client, &sleeping, "completed").await;
+        assert_eq!(completed["result"]["content"][0]["text"], "slept 10");
+        let question = reach(&a, &client, &asking, "input_required").await;
+        assert_eq!(question["inputRequests"].as_object().unwrap().len(), 1);
+        let answer = json!({"taskId": asking, "inputResponses": {"name": accept("name", "Ada")}});
+        a.ask(&client, "tasks/update", answer).await;
+        let completed = reach(&a, &client, &asking, "completed").await;
+        assert_eq!(completed["result"]["content"][0]["text"], "hello Ada");
+    })
+    .await;
+}
