@@ -97,7 +97,9 @@ impl Refusal {
                 (431, invalid(format!("the headers are larger than {limit} bytes (limits.header_bytes)")))
             }
             Self::BodyTooSlow => (408, invalid("the body did not arrive in time".into())),
-            Self::UnsupportedMediaType => (415, invalid("the Content-Type must be application/json, without a Content-Encoding".into())),
+            Self::UnsupportedMediaType => {
+                (415, invalid("the Content-Type must be application/json, without a Content-Encoding".into()))
+            }
             Self::NotAcceptable(wanted) => (406, invalid(format!("the Accept header must allow {wanted}"))),
             Self::SessionRequired => {
                 (400, invalid("the header Mcp-Session-Id is missing; `initialize` issues one".into()))

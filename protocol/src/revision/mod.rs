@@ -7,6 +7,7 @@ mod object;
 mod questions;
 mod results;
 mod settle;
+mod step;
 mod tasks;
 mod v2024_11_05;
 mod v2025_03_26;
@@ -16,11 +17,11 @@ mod v2026_07_28;
 
 use std::fmt;
 
-pub use adapt::Inexpressible;
 pub use features::{Features, TaskDialect};
 pub use notifications::ListKind;
 pub use object::Related;
 pub use settle::{Claim, Dispute, settle};
+pub use step::Inexpressible;
 
 /// A revision of the protocol that is served. Ordered by age.
 ///

@@ -1,6 +1,6 @@
 //! 2024-11-05: no sound, no hints on tools, no declared completion.
 
-use super::adapt::Adapter;
+use super::step::Adapter;
 use crate::model::{AudioContent, ContentBlock, ServerCapabilities, TextContent, Tool};
 
 pub(super) struct V2024_11_05;

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::adapt::Adapter;
+use super::step::Adapter;
 use crate::model::{
     Annotations, ClientCapabilities, ContentBlock, ElicitParams, Implementation, Prompt, Resource,
     ResourceContents, ResourceTemplate, TextContent, Tool,

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::adapt::Adapter;
+use super::step::Adapter;
 use crate::model::{
     ClientCapabilities, ContentBlock, CreateMessageParams, ElicitForm, ElicitParams, ElicitResult,
     ElicitSchema, ElicitationCapability, Implementation, Prompt, PropertySchema, PropertyType, Resource,

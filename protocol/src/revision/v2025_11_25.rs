@@ -6,7 +6,7 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use super::adapt::Adapter;
+use super::step::Adapter;
 use crate::model::{
     ClientCapabilities, ContentBlock, CreateMessageParams, ElicitParams, OrderedMap, ServerCapabilities, Tool,
 };

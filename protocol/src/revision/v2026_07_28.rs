@@ -1,6 +1,6 @@
 //! 2026-07-28: what is in memory, without what this revision took out of 2025-11-25.
 
-use super::adapt::Adapter;
+use super::step::Adapter;
 use crate::model::{ClientCapabilities, ElicitParams, ServerCapabilities, Tool};
 
 pub(super) struct V2026_07_28;

@@ -2,8 +2,12 @@
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
-use actix_web::{App as HttpApp, HttpServer, dev::ServerHandle, web};
-use tokio::signal::unix::{SignalKind, signal};
+use actix_server::{Server, ServerHandle};
+use actix_web::web;
+use tokio::{
+    net::TcpSocket,
+    signal::unix::{SignalKind, signal},
+};
 use trunkline_protocol::jsonrpc::Bounds;
 
 use super::build::{App, Assembled};
@@ -53,26 +57,16 @@ pub(super) async fn serve(
     });
     let (admin, admin_address) =
         admin::serve(config.server.admin_bind, assembled.metrics.clone(), assembled.drain.clone())?;
-    let server = HttpServer::new(move || {
-        let endpoint = endpoint.clone();
-        HttpApp::new().app_data(endpoint.clone()).configure(move |services| http::routes(&endpoint, services))
-    })
-    .workers(workers)
-    .backlog(BACKLOG)
-    .keep_alive(config.server.keep_alive)
-    .client_request_timeout(config.server.request_timeout)
-    .tcp_nodelay(true)
-    // A client that closes has gone, and its call or stream with it; otherwise that is seen only when a write fails.
-    .h1_allow_half_closed(false)
-    .disable_signals()
-    .shutdown_timeout(LAST_WORDS)
-    .bind_auto_h2c(config.server.bind)?;
-    let address = server.addrs().first().copied().unwrap_or(config.server.bind);
+    let listener = listen(config.server.bind)?;
+    let address = listener.local_addr()?;
+    let builder = Server::build().workers(workers).disable_signals().shutdown_timeout(LAST_WORDS);
+    let (ended, settings) = (builder.graceful_shutdown_signal(), config.server.clone());
+    let connections = move || http::service(endpoint.clone(), &settings, ended.clone());
+    let server = builder.listen("trunkline", listener, connections)?.run();
     tracing::info!(%address, path = config.server.path, replica = %assembled.core.services.replica, "serving");
     let core = actix_web::rt::spawn(assembled.core.clone().run());
     let admin_handle = admin.handle();
     let admin = actix_web::rt::spawn(admin);
-    let server = server.run();
     let shutdown = actix_web::rt::spawn(shut_down(assembled, config, server.handle(), end));
     listening(Addresses { endpoint: address, admin: admin_address });
     let served = server.await;
@@ -81,6 +75,14 @@ pub(super) async fn serve(
     admin_handle.stop(false).await;
     let _stopped = admin.await;
     served
+}
+
+fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // One that comes after another does not wait for the connections of that one to be forgotten.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)?.into_std()
 }
 
 /// Serves one client over standard input and output.

@@ -194,7 +194,12 @@ impl Replica {
     }
 
     /// Sends a request whose answer goes to a stream that others share, as over stdio.
-    pub(crate) async fn send_shared(&self, peer: &Peer, method: &str, params: Value) -> Result<Sent, Refusal> {
+    pub(crate) async fn send_shared(
+        &self,
+        peer: &Peer,
+        method: &str,
+        params: Value,
+    ) -> Result<Sent, Refusal> {
         let (queue, stream) = mpsc::channel(64);
         let sent = self.send_with(peer, method, params, Carrier::Shared(Shared::Queue(queue))).await?;
         Ok(Sent { stream: Some(stream), ..sent })
@@ -253,7 +258,9 @@ impl Sent {
     pub(crate) async fn next(&mut self) -> Value {
         if self.stream.is_none() {
             match self.outbox.output().await {
-                Output::Plain(replies) => return replies.into_iter().next().as_ref().map_or(Value::Null, of_reply),
+                Output::Plain(replies) => {
+                    return replies.into_iter().next().as_ref().map_or(Value::Null, of_reply);
+                }
                 Output::Stream(Source::Queue(frames)) => self.stream = Some(frames),
                 Output::Stream(Source::Log(_)) => panic!("these tests have no logs"),
             }

@@ -279,6 +279,8 @@ impl Connection {
         let catalog = self.core.registry.catalog().clone();
         let granted = super::broadcast::granted(&catalog, asked.notifications, most)?;
         let id = incoming.request.id.clone();
+        let outbox = self.outbox();
+        self.keep(&id, &cancel, &outbox)?;
         let mut acknowledged = Vec::new();
         revision.write_subscriptions_acknowledged(&mut acknowledged, &granted, &id);
         let mut farewell = Vec::new();
@@ -288,8 +290,6 @@ impl Connection {
         let wanted = Wanted::Filter { listen: id.clone(), filter: granted };
         let broadcasts = Broadcasts::after(self.core.clone(), revision, wanted, None).await?;
         self.say(acknowledged.into()).await;
-        let outbox = self.outbox();
-        self.keep(&id, &cancel, &outbox)?;
         let (lines, drain) = (self.lines.clone(), self.drain.clone());
         tokio::spawn(async move {
             forward(broadcasts, lines, drain, cancel, Some(farewell.into())).await;
@@ -407,12 +407,14 @@ async fn forward(
 ) {
     loop {
         let line = tokio::select! {
+            biased;
+            // Nothing follows a cancellation.
+            () = cancel.cancelled() => return,
             heard = broadcasts.next() => match heard {
                 Heard::Message(_, line) => line,
                 Heard::Gap => continue,
                 Heard::SessionOver => return,
             },
-            () = cancel.cancelled() => return,
             () = drain.draining() => {
                 if let Some(farewell) = farewell {
                     let _gone = lines.send(farewell).await;

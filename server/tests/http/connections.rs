@@ -121,8 +121,14 @@ fn a_head_that_comes_too_slowly_is_given_up() {
 
 #[test]
 fn a_body_that_comes_too_slowly_is_given_up() {
-    let server = TestServer::builder().config("[server]\nrequest_timeout = \"300ms\"\n[limits]\nbody = \"64KiB\"").start();
-    for (sent, framing) in [("", "Content-Length: 10"), ("{", "Content-Length: 10"), ("1\r\n{\r\n", "Transfer-Encoding: chunked")] {
+    let server = TestServer::builder()
+        .config("[server]\nrequest_timeout = \"300ms\"\n[limits]\nbody = \"64KiB\"")
+        .start();
+    for (sent, framing) in [
+        ("", "Content-Length: 10"),
+        ("{", "Content-Length: 10"),
+        ("1\r\n{\r\n", "Transfer-Encoding: chunked"),
+    ] {
         let (name, value) = framing.split_once(": ").unwrap();
         let mut connection = server.connect();
         connection.send(&add().header(name, value).head());
@@ -153,7 +159,13 @@ fn a_client_that_leaves_within_a_request_leaves_nothing_behind() {
 #[test]
 fn what_is_no_http_is_refused() {
     let server = TestServer::demo();
-    for nonsense in ["nonsense\r\n\r\n", "GET\r\n\r\n", "GET /mcp HTTP/9.9\r\n\r\n", "\0\0\0\0\r\n\r\n", "GET /mcp HTTP/1.1\r\nHost localhost\r\n\r\n"] {
+    for nonsense in [
+        "nonsense\r\n\r\n",
+        "GET\r\n\r\n",
+        "GET /mcp HTTP/9.9\r\n\r\n",
+        "\0\0\0\0\r\n\r\n",
+        "GET /mcp HTTP/1.1\r\nHost localhost\r\n\r\n",
+    ] {
         let mut connection = server.connect();
         connection.send(nonsense.as_bytes());
         let said = String::from_utf8_lossy(&connection.until_closed()).into_owned();
@@ -166,7 +178,11 @@ fn what_is_no_http_is_refused() {
 fn a_body_in_chunks_is_a_body() {
     let server = TestServer::demo();
     let body = Modern::tool("add", &json!({"a": 1, "b": 2})).message().to_string();
-    let chunks: String = body.as_bytes().chunks(7).map(|chunk| format!("{:x}\r\n{}\r\n", chunk.len(), String::from_utf8_lossy(chunk))).collect();
+    let chunks: String = body
+        .as_bytes()
+        .chunks(7)
+        .map(|chunk| format!("{:x}\r\n{}\r\n", chunk.len(), String::from_utf8_lossy(chunk)))
+        .collect();
     let request = add().body(format!("{chunks}0\r\n\r\n").as_bytes()).header("Transfer-Encoding", "chunked");
     assert_eq!(server.send(&request).result()["structuredContent"]["sum"], 3);
     let mut connection = server.connect();
@@ -218,7 +234,9 @@ fn the_body_of_a_refused_request_is_not_taken_for_the_next_one() {
         connection.send(&request.bytes());
         assert!(connection.receive().status() >= 400, "{request:?}");
         // The connection goes on with a new request, or not at all.
-        if connection.send_unless_closed(&add().bytes()) && let Some(head) = connection.head_or_end() {
+        if connection.send_unless_closed(&add().bytes())
+            && let Some(head) = connection.head_or_end()
+        {
             assert_eq!(head.status, 200, "{request:?}");
         }
     }
@@ -228,7 +246,9 @@ fn the_body_of_a_refused_request_is_not_taken_for_the_next_one() {
     let mut connection = server.connect();
     connection.send(&add().body(&hidden).bytes());
     assert_eq!(connection.receive().status(), 413);
-    if connection.send_unless_closed(&add().bytes()) && let Some(head) = connection.head_or_end() {
+    if connection.send_unless_closed(&add().bytes())
+        && let Some(head) = connection.head_or_end()
+    {
         assert_eq!(head.status, 200);
     }
     assert_eq!(session.call("ping", &json!({})), json!({}));
@@ -306,14 +326,16 @@ fn http_2_with_prior_knowledge_serves_the_same() {
     assert_eq!(answered[0].0, HEADERS);
     // Entry 8 of the static table: 200.
     assert_eq!(answered[0].1[0], 0x88);
-    let data: Vec<u8> = answered.iter().filter(|(kind, _)| *kind == DATA).flat_map(|(_, data)| data.clone()).collect();
+    let data: Vec<u8> =
+        answered.iter().filter(|(kind, _)| *kind == DATA).flat_map(|(_, data)| data.clone()).collect();
     let answer: Value = serde_json::from_slice(&data).unwrap();
     assert_eq!(answer["result"]["structuredContent"]["sum"], 3);
     // The guard reads what this version of HTTP has in the place of Host.
     connection.send(&frame(HEADERS, 4, 3, &head("https://evil.example")));
     connection.send(&frame(DATA, 1, 3, body.as_bytes()));
     let refused = frames(&mut connection, 3);
-    let text: Vec<u8> = refused.iter().filter(|(kind, _)| *kind == DATA).flat_map(|(_, data)| data.clone()).collect();
+    let text: Vec<u8> =
+        refused.iter().filter(|(kind, _)| *kind == DATA).flat_map(|(_, data)| data.clone()).collect();
     assert!(String::from_utf8_lossy(&text).contains("allowed_origins"), "{refused:?}");
 }
 

@@ -89,7 +89,8 @@ fn header_checks_of_the_revision_without_sessions_are_for_its_requests_alone() {
     for revision in STREAMABLE {
         let session = server.initialize(revision);
         let params = json!({"name": "add", "arguments": {"a": 1, "b": 2}});
-        let call = session.post(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}));
+        let call =
+            session.post(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}));
         // Headers that mean nothing to this client's revision are not looked at.
         let odd = call.header("Mcp-Method", "prompts/get").header("Mcp-Name", "nothing");
         assert_eq!(server.send(&odd).status(), 200, "{revision}");
@@ -160,7 +161,7 @@ fn missing_required_meta() {
         assert_eq!(response.json()["id"], 1);
     }
     // Who asks is not required.
-    let anonymous = add.clone().without_meta("io.modelcontextprotocol/clientInfo");
+    let anonymous = add.without_meta("io.modelcontextprotocol/clientInfo");
     assert_eq!(server.modern(&anonymous).status(), 200);
     let bare = json!({"jsonrpc": "2.0", "id": 1, "method": "server/discover"});
     let response = server.send(&Request::post(&bare).header("Mcp-Method", "server/discover"));
@@ -170,7 +171,9 @@ fn missing_required_meta() {
 #[test]
 fn unknown_method() {
     let server = TestServer::demo();
-    for method in ["nothing/like/it", "tools/Call", "initialize", "ping", "logging/setLevel", "resources/subscribe"] {
+    for method in
+        ["nothing/like/it", "tools/Call", "initialize", "ping", "logging/setLevel", "resources/subscribe"]
+    {
         let response = server.modern(&Modern::new(method, &json!({"uri": "demo://counter"})));
         assert_eq!(response.refusal(), (404, -32601), "{method}");
         assert_eq!(response.json()["id"], 1, "{method}");

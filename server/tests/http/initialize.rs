@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use crate::support::{LEGACY, Request, Session, TestServer};
 
 fn hello(version: &Value) -> Request {
-    let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let params =
+        json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     Request::post(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}))
 }
 
@@ -50,8 +51,11 @@ fn initialize_needs_none_of_the_headers_of_the_revision_without_sessions() {
 #[test]
 fn initialize_without_its_parameters_is_an_error_with_its_id() {
     let server = TestServer::demo();
-    for params in [json!({}), json!({"protocolVersion": 5}), json!({"protocolVersion": "2025-06-18", "capabilities": 1})]
-    {
+    for params in [
+        json!({}),
+        json!({"protocolVersion": 5}),
+        json!({"protocolVersion": "2025-06-18", "capabilities": 1}),
+    ] {
         let message = json!({"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": params});
         let response = server.send(&Request::post(&message));
         assert_eq!((response.code(), response.json()["id"].clone()), (-32602, json!(7)), "{params}");

@@ -49,7 +49,7 @@ fn body_over_the_limit() {
     // One that does not say so is read up to the limit, and no further.
     let chunk = [&b"400\r\n"[..], &[b' '; 0x400], b"\r\n"].concat();
     let mut connection = server.connect();
-    connection.send(&post.clone().header("Transfer-Encoding", "chunked").head());
+    connection.send(&post.header("Transfer-Encoding", "chunked").head());
     for _ in 0..11 {
         connection.send(&chunk);
     }
@@ -145,8 +145,10 @@ fn calls_in_flight_of_one_session() {
 fn calls_in_flight_of_a_replica() {
     let server = limited("in_flight_per_session = 2\nin_flight = 2");
     let session = server.initialize("2025-06-18");
-    let mut calls =
-        [begin(&server, &call_of(&session, 400)), begin(&server, &Modern::tool("slow", &json!({"ms": 400})).request())];
+    let mut calls = [
+        begin(&server, &call_of(&session, 400)),
+        begin(&server, &Modern::tool("slow", &json!({"ms": 400})).request()),
+    ];
     server.await_metric("requests_in_flight", 2);
     assert_overloaded(&server.modern(&Modern::tool("slow", &json!({"ms": 1}))), "limits.in_flight");
     let other = server.initialize("2025-06-18");
@@ -181,7 +183,8 @@ fn streams_of_one_session() {
     let server = limited("streams_per_session = 2");
     let (session, other) = (server.initialize("2025-11-25"), server.initialize("2025-11-25"));
     // A newer listener ends the older one; what fills the session up are the rests of calls.
-    let params = json!({"name": "slow", "arguments": {"ms": 60_000, "steps": 10_000}, "_meta": {"progressToken": 1}});
+    let params =
+        json!({"name": "slow", "arguments": {"ms": 60_000, "steps": 10_000}, "_meta": {"progressToken": 1}});
     let mut call = session.stream("tools/call", &params);
     let id = call.next_event().unwrap().id.unwrap();
     let _resumed = [session.resume(&id), session.resume(&id)];
@@ -241,7 +244,9 @@ fn resources_of_one_listener() {
 
 #[test]
 fn values_of_one_session() {
-    let server = limited("session_values = 1\nsubscriptions_per_session = 1\nvalue_bytes = \"1KiB\"\nresult_bytes = \"1KiB\"\ntasks_per_principal = 1");
+    let server = limited(
+        "session_values = 1\nsubscriptions_per_session = 1\nvalue_bytes = \"1KiB\"\nresult_bytes = \"1KiB\"\ntasks_per_principal = 1",
+    );
     let session = server.initialize("2025-06-18");
     let remember = |key: &str, value: &str| session.tool("remember", &json!({"key": key, "value": value}));
     assert_eq!(remember("k", &"x".repeat(200)).get("isError"), None);

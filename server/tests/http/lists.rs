@@ -12,7 +12,8 @@ fn crowded() -> Server {
         let name = format!("{number:02}");
         let tool = Tool::new(&name, |_: Exchange, _: NoArguments| async { Ok("done") });
         let resource = Resource::new(&format!("x://{name}"), &name, |_| async { Ok("text") });
-        let template = ResourceTemplate::new(&format!("y://{name}/{{id}}"), &name, |_, _| async { Ok("text") });
+        let template =
+            ResourceTemplate::new(&format!("y://{name}/{{id}}"), &name, |_, _| async { Ok("text") });
         let prompt = Prompt::new(&name, |_, _| async { Ok("say something".to_owned()) });
         server = server.tool(tool).resource(resource).template(template).prompt(prompt);
     }
@@ -128,7 +129,8 @@ fn a_list_shows_an_older_revision_nothing_newer() {
     let server = TestServer::demo();
     for revision in LEGACY.into_iter().chain([MODERN]) {
         let tools = page(&server, revision, "tools/list", None);
-        let tool = tools["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "slow").unwrap().clone();
+        let tool =
+            tools["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "slow").unwrap().clone();
         let adding = tools["tools"][0].clone();
         let since = |first: &str| revision >= first;
         assert_eq!(tool.get("annotations").is_some(), since("2025-03-26"), "{revision}");

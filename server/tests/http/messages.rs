@@ -11,7 +11,9 @@ const INVALID: i64 = -32600;
 fn body_is_not_json() {
     let server = TestServer::demo();
     let session = server.initialize("2025-11-25");
-    for body in ["", " ", "{", "{\"jsonrpc\":\"2.0\"", "nonsense", "{} {}", "[1", "\u{feff}{}", "NaN", "{\"a\":1,}"] {
+    for body in
+        ["", " ", "{", "{\"jsonrpc\":\"2.0\"", "nonsense", "{} {}", "[1", "\u{feff}{}", "NaN", "{\"a\":1,}"]
+    {
         let response = server.send(&session.sign(Request::post_text(body)));
         assert_eq!(response.refusal(), (400, PARSE), "{body:?}: {}", response.text());
         assert_eq!(response.json()["id"], Value::Null, "{body:?}");
@@ -90,15 +92,24 @@ fn content_type_is_not_json() {
     let server = TestServer::demo();
     let session = server.initialize("2025-11-25");
     let ping = session.post(&json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}));
-    for wrong in
-        ["text/plain", "application/x-www-form-urlencoded", "text/json", "application/json; charset=utf-16", "json", ""]
-    {
+    for wrong in [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "text/json",
+        "application/json; charset=utf-16",
+        "json",
+        "",
+    ] {
         let response = server.send(&ping.clone().header("Content-Type", wrong));
         assert_eq!(response.refusal(), (415, INVALID), "{wrong:?}");
     }
     assert_eq!(server.send(&ping.clone().without("Content-Type")).status(), 415);
-    for right in ["application/json", "Application/JSON", "application/json; charset=utf-8", "application/json;charset=\"UTF-8\""]
-    {
+    for right in [
+        "application/json",
+        "Application/JSON",
+        "application/json; charset=utf-8",
+        "application/json;charset=\"UTF-8\"",
+    ] {
         assert_eq!(server.send(&ping.clone().header("Content-Type", right)).status(), 200, "{right}");
     }
 }
@@ -149,7 +160,8 @@ fn a_client_of_the_revision_without_sessions_sends_no_answers() {
 fn an_id_is_returned_as_it_came() {
     let server = TestServer::demo();
     let session = server.initialize("2025-06-18");
-    for id in [json!(0), json!(-1), json!(9_007_199_254_740_991_i64), json!(""), json!("a\"b\u{e9}\u{1f600}")] {
+    for id in [json!(0), json!(-1), json!(9_007_199_254_740_991_i64), json!(""), json!("a\"b\u{e9}\u{1f600}")]
+    {
         let response = session.send(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
         assert_eq!(response.json()["id"], id);
         let stateless = server.modern(&Modern::tool("add", &json!({"a": 1, "b": 1})).id(id.clone()));

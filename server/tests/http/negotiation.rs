@@ -78,7 +78,8 @@ fn what_needs_no_stream_is_plain_json_however_large() {
     let server = TestServer::demo();
     let session = server.initialize("2025-06-18");
     for bytes in [64 << 10, 1 << 20, 4 << 20] {
-        let response = session.request("tools/call", &json!({"name": "payload", "arguments": {"bytes": bytes}}));
+        let response =
+            session.request("tools/call", &json!({"name": "payload", "arguments": {"bytes": bytes}}));
         assert_eq!(response.header("content-type"), Some("application/json"), "{bytes}");
         assert_eq!(response.result()["content"][0]["text"].as_str().unwrap().len(), bytes, "{bytes}");
     }

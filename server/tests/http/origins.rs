@@ -52,7 +52,9 @@ fn no_origin_or_one_of_this_machine_is_served() {
     let server = TestServer::demo();
     for request in &kinds()[..2] {
         assert_eq!(server.send(request).status(), 200);
-        for origin in ["http://localhost", "http://localhost:6274", "https://127.0.0.1:8443", "http://[::1]:3000"] {
+        for origin in
+            ["http://localhost", "http://localhost:6274", "https://127.0.0.1:8443", "http://[::1]:3000"]
+        {
             assert_eq!(server.send(&request.clone().header("Origin", origin)).status(), 200, "{origin}");
         }
     }
@@ -60,7 +62,8 @@ fn no_origin_or_one_of_this_machine_is_served() {
 
 #[test]
 fn listed_origins_alone_are_served() {
-    let config = "[server]\nallowed_origins = [\"https://chat.example\"]\npublic_url = \"https://mcp.example/x\"";
+    let config =
+        "[server]\nallowed_origins = [\"https://chat.example\"]\npublic_url = \"https://mcp.example/x\"";
     let server = TestServer::builder().config(config).start();
     let hello = kinds().remove(0);
     for (origin, status) in [
@@ -127,7 +130,9 @@ fn two_hosts_or_none_are_refused() {
 fn names_of_this_machine_are_served_with_any_port() {
     let server = TestServer::demo();
     let port = server.address.port();
-    for host in ["localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:99", &format!("127.0.0.1:{port}"), "127.8.8.8"] {
+    for host in
+        ["localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:99", &format!("127.0.0.1:{port}"), "127.8.8.8"]
+    {
         assert_eq!(server.send(&kinds()[0].clone().header("Host", host)).status(), 200, "{host}");
     }
 }
@@ -156,7 +161,9 @@ fn listed_hosts_alone_are_served() {
 #[test]
 fn a_server_on_every_address_is_called_by_any_address_and_no_other_name() {
     let server = TestServer::builder().bind("0.0.0.0:0").start();
-    for (host, status) in [("10.0.0.7:8080", 200), ("[2001:db8::1]", 200), ("localhost", 200), ("evil.example", 403)] {
+    for (host, status) in
+        [("10.0.0.7:8080", 200), ("[2001:db8::1]", 200), ("localhost", 200), ("evil.example", 403)]
+    {
         assert_eq!(server.send(&kinds()[0].clone().header("Host", host)).status(), status, "{host}");
     }
 }

@@ -19,12 +19,13 @@ impl<'a> Everyone<'a> {
 
     /// The response each revision gets.
     fn request(&self, method: &str, params: &Value) -> Vec<(&str, Response)> {
-        let legacy = self.sessions.iter().map(|session| (session.revision.as_str(), session.request(method, params)));
+        let legacy =
+            self.sessions.iter().map(|session| (session.revision.as_str(), session.request(method, params)));
         let modern = self.server.modern(&Modern::new(method, params));
         legacy.chain([(MODERN, modern)]).collect()
     }
 
-    fn tool(&self, name: &str, arguments: Value) -> Vec<(&str, Response)> {
+    fn tool(&self, name: &str, arguments: &Value) -> Vec<(&str, Response)> {
         self.request("tools/call", &json!({"name": name, "arguments": arguments}))
     }
 }
@@ -46,7 +47,10 @@ fn unknown_tool_or_prompt() {
         ("tools/call", json!({"name": "nothing", "arguments": {}})),
         ("tools/call", json!({"name": "", "arguments": {}})),
         ("prompts/get", json!({"name": "nothing"})),
-        ("completion/complete", json!({"ref": {"type": "ref/prompt", "name": "nothing"}, "argument": {"name": "x", "value": ""}})),
+        (
+            "completion/complete",
+            json!({"ref": {"type": "ref/prompt", "name": "nothing"}, "argument": {"name": "x", "value": ""}}),
+        ),
     ] {
         for (revision, response) in everyone.request(method, &params) {
             assert_eq!(response.code(), -32602, "{revision} {method}: {}", response.text());
@@ -59,7 +63,9 @@ fn unknown_tool_or_prompt() {
 #[test]
 fn unknown_resource() {
     let server = TestServer::demo();
-    for (revision, response) in Everyone::of(&server).request("resources/read", &json!({"uri": "demo://nothing"})) {
+    for (revision, response) in
+        Everyone::of(&server).request("resources/read", &json!({"uri": "demo://nothing"}))
+    {
         let expected = if revision == MODERN { -32602 } else { -32002 };
         assert_eq!(response.code(), expected, "{revision}: {}", response.text());
         assert_eq!(response.json()["error"]["data"]["uri"], "demo://nothing", "{revision}");
@@ -81,7 +87,11 @@ fn parameters_of_the_wrong_shape_are_32602() {
             let answer = response.answer();
             // A tool's arguments are the model's to mend; all else is the client program's.
             let mendable = method == "tools/call" && answer["result"]["isError"] == true;
-            assert!(mendable || response.code() == -32602, "{revision} {method} {params}: {}", response.text());
+            assert!(
+                mendable || response.code() == -32602,
+                "{revision} {method} {params}: {}",
+                response.text()
+            );
         }
     }
 }
@@ -98,7 +108,11 @@ fn a_refusal_of_parameters_in_a_session_is_answered_as_json_rpc_not_as_a_broken_
             ("tools/call", json!({"name": 5})),
         ] {
             // Clients of these revisions take a status of 400 for a transport that does not work.
-            assert_eq!(session.request(method, &params).refusal(), (200, -32602), "{revision} {method} {params}");
+            assert_eq!(
+                session.request(method, &params).refusal(),
+                (200, -32602),
+                "{revision} {method} {params}"
+            );
         }
     }
 }
@@ -112,12 +126,12 @@ fn arguments_do_not_fit_the_tools_schema() {
         (json!({"a": 1, "b": "two"}), "b", "integer"),
         (json!({"a": 1.5, "b": 2}), "a", "integer"),
     ] {
-        for (revision, response) in everyone.tool("add", arguments.clone()) {
+        for (revision, response) in everyone.tool("add", &arguments) {
             let said = failure(revision, &response);
             assert!(said.contains(path) && said.contains(rule), "{revision} {arguments}: {said}");
         }
     }
-    for (revision, response) in everyone.tool("payload", json!({"bytes": 4_194_305})) {
+    for (revision, response) in everyone.tool("payload", &json!({"bytes": 4_194_305})) {
         let said = failure(revision, &response);
         assert!(said.contains("bytes") && said.contains("4194304"), "{revision}: {said}");
     }
@@ -131,13 +145,13 @@ fn arguments_do_not_fit_the_tools_schema() {
 fn handler_failed() {
     let server = TestServer::demo();
     let everyone = Everyone::of(&server);
-    for (revision, response) in everyone.tool("fail", json!({"kind": "error"})) {
+    for (revision, response) in everyone.tool("fail", &json!({"kind": "error"})) {
         assert_eq!(failure(revision, &response), "this tool fails when asked to", "{revision}");
     }
-    for (revision, response) in everyone.tool("fail", json!({"kind": "rpc"})) {
+    for (revision, response) in everyone.tool("fail", &json!({"kind": "rpc"})) {
         assert_eq!(response.refusal(), (200, 1001), "{revision}");
     }
-    for (revision, response) in everyone.tool("fail", json!({"kind": "internal"})) {
+    for (revision, response) in everyone.tool("fail", &json!({"kind": "internal"})) {
         let said = failure(revision, &response);
         assert!(!said.contains("fire") && !said.contains("disk"), "{revision}: {said}");
         assert_logged(&server, &said, "the disk of the demo is on fire");
@@ -148,7 +162,7 @@ fn handler_failed() {
 fn handler_panicked() {
     let server = TestServer::demo();
     let everyone = Everyone::of(&server);
-    let responses = everyone.tool("fail", json!({"kind": "panic"}));
+    let responses = everyone.tool("fail", &json!({"kind": "panic"}));
     let count = i64::try_from(responses.len()).unwrap();
     for (revision, response) in responses {
         let said = failure(revision, &response);
@@ -157,7 +171,7 @@ fn handler_panicked() {
     }
     assert_eq!(server.metric("handler_panics_total"), count);
     // The worker and its other calls go on.
-    for (revision, response) in everyone.tool("add", json!({"a": 1, "b": 2})) {
+    for (revision, response) in everyone.tool("add", &json!({"a": 1, "b": 2})) {
         assert_eq!(response.status(), 200, "{revision}");
     }
     assert_eq!(server.metric("requests_in_flight"), 0);
@@ -178,7 +192,7 @@ fn assert_logged(server: &TestServer, told: &str, cause: &str) {
 fn handler_ran_past_its_time_limit() {
     let server = TestServer::builder().config("[limits]\ntool_time = \"200ms\"").start();
     let everyone = Everyone::of(&server);
-    for (revision, response) in everyone.tool("slow", json!({"ms": 60_000})) {
+    for (revision, response) in everyone.tool("slow", &json!({"ms": 60_000})) {
         let said = failure(revision, &response);
         assert!(said.contains("limit of 0.2 s"), "{revision}: {said}");
     }
@@ -188,7 +202,7 @@ fn handler_ran_past_its_time_limit() {
 #[test]
 fn a_result_over_the_limit_is_an_error_the_model_can_read() {
     let server = TestServer::builder().config("[limits]\nresult_bytes = \"64KiB\"").start();
-    for (revision, response) in Everyone::of(&server).tool("payload", json!({"bytes": 100_000})) {
+    for (revision, response) in Everyone::of(&server).tool("payload", &json!({"bytes": 100_000})) {
         let said = failure(revision, &response);
         assert!(said.contains("limits.result_bytes"), "{revision}: {said}");
     }

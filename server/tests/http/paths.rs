@@ -52,7 +52,8 @@ fn other_verbs_are_405_with_those_that_are_served() {
             assert_eq!(response.header("allow"), Some("GET, POST, DELETE"), "{verb} {path}");
         }
     }
-    for (verb, path, allowed) in [("POST", "/sse", "GET"), ("GET", "/messages", "POST"), ("DELETE", "/sse", "GET")]
+    for (verb, path, allowed) in
+        [("POST", "/sse", "GET"), ("GET", "/messages", "POST"), ("DELETE", "/sse", "GET")]
     {
         let response = server.send(&Request::new(verb, path));
         assert_eq!((response.status(), response.header("allow")), (405, Some(allowed)), "{verb} {path}");
@@ -119,7 +120,9 @@ fn a_refusal_forbids_sniffing_and_a_stream_forbids_buffering() {
     let server = TestServer::demo();
     let session = server.initialize("2025-11-25");
     // What quotes a request is no page, whatever it looks like.
-    for refused in [Request::post_text("<html>"), Request::new("PUT", "/mcp"), Request::get().session("<script>")] {
+    for refused in
+        [Request::post_text("<html>"), Request::new("PUT", "/mcp"), Request::get().session("<script>")]
+    {
         let response = server.send(&refused);
         assert_eq!(response.header("content-type"), Some("application/json"), "{response:?}");
         assert_eq!(response.header("x-content-type-options"), Some("nosniff"), "{response:?}");

@@ -75,7 +75,10 @@ fn a_forged_state_is_refused_before_the_handler_runs() {
     let tool = Tool::new("ask", move |exchange: Exchange, _: NoArguments| {
         counted.fetch_add(1, Ordering::Relaxed);
         async move {
-            let form = ElicitParams::form("Go?".to_owned(), ElicitSchema::new().with("confirmed", PropertySchema::boolean()));
+            let form = ElicitParams::form(
+                "Go?".to_owned(),
+                ElicitSchema::new().with("confirmed", PropertySchema::boolean()),
+            );
             exchange.elicit("confirm", form).await?;
             Ok("gone")
         }
@@ -123,8 +126,14 @@ fn replicas_with_one_key_ring_resume_each_others_calls() {
     let after = start(&format!("\"{new}\", \"{old}\""));
     let sealed_before = state(&before, &confirm("Really?"));
     let sealed_after = state(&after, &confirm("Really?"));
-    assert_eq!(after.modern(&resumed(confirm("Really?"), &sealed_before)).result()["content"][0]["text"], "yes");
-    assert_eq!(before.modern(&resumed(confirm("Really?"), &sealed_after)).result()["content"][0]["text"], "yes");
+    assert_eq!(
+        after.modern(&resumed(confirm("Really?"), &sealed_before)).result()["content"][0]["text"],
+        "yes"
+    );
+    assert_eq!(
+        before.modern(&resumed(confirm("Really?"), &sealed_after)).result()["content"][0]["text"],
+        "yes"
+    );
     let rotated = start(&format!("\"{new}\""));
     assert_eq!(rotated.modern(&resumed(confirm("Really?"), &sealed_before)).code(), -32602);
     // Cursors and session ids are of the same ring, and of other purposes: a session id is no state.
@@ -136,7 +145,9 @@ fn replicas_with_one_key_ring_resume_each_others_calls() {
 fn an_answer_that_does_not_fit_is_asked_for_again() {
     let server = TestServer::demo();
     let state = state(&server, &confirm("Really?"));
-    for answer in [json!({}), json!({"confirm": {"action": "shrug"}}), json!({"confirm": 5}), json!({"other": {}})] {
+    for answer in
+        [json!({}), json!({"confirm": {"action": "shrug"}}), json!({"confirm": 5}), json!({"other": {}})]
+    {
         let call = resumed(confirm("Really?"), &state).param("inputResponses", answer.clone());
         let response = server.modern(&call);
         let asked_again = response.answer()["result"]["resultType"] == "input_required";
@@ -160,7 +171,8 @@ fn declining_is_an_answer() {
     let server = TestServer::demo();
     let state = state(&server, &confirm("Really?"));
     for (action, word) in [("decline", "declined"), ("cancel", "cancelled")] {
-        let call = resumed(confirm("Really?"), &state).param("inputResponses", json!({"confirm": {"action": action}}));
+        let call = resumed(confirm("Really?"), &state)
+            .param("inputResponses", json!({"confirm": {"action": action}}));
         assert_eq!(server.modern(&call).result()["content"][0]["text"], word);
     }
 }

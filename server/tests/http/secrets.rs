@@ -15,9 +15,10 @@ fn secrets_stay_out_of_logs_and_metrics() {
     session.request("resources/read", &json!({"uri": "demo://notes/xyzzy"}));
     drop(session.listen());
     server.send(&session.sign(Request::post_text("{")).header("Authorization", "Bearer xyzzy-token"));
-    let confirm = Modern::tool("confirm", &json!({"question": secret})).capabilities(json!({"elicitation": {}}));
+    let confirm =
+        Modern::tool("confirm", &json!({"question": secret})).capabilities(json!({"elicitation": {}}));
     let state = server.modern(&confirm).result()["requestState"].as_str().unwrap().to_owned();
-    server.modern(&confirm.clone().param("requestState", json!(format!("{state}x"))));
+    server.modern(&confirm.param("requestState", json!(format!("{state}x"))));
     server.send(&Request::get().session(&format!("{}x", session.id)));
     let failed = session.tool("fail", &json!({"kind": "internal"}))["content"][0]["text"].to_string();
     session.delete();
@@ -47,7 +48,8 @@ fn a_refusal_says_what_to_do_and_nothing_of_the_inside() {
     let server = TestServer::demo();
     let session = server.initialize("2025-06-18");
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
-    let say = |request: &Request| server.send(request).json()["error"]["message"].as_str().unwrap().to_owned();
+    let say =
+        |request: &Request| server.send(request).json()["error"]["message"].as_str().unwrap().to_owned();
     let missing = say(&Request::post(&ping));
     assert!(missing.contains("missing") && missing.contains("initialize"), "{missing}");
     let unknown = say(&Request::post(&ping).session("dead"));

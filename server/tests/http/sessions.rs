@@ -97,7 +97,8 @@ fn a_session_that_never_got_past_initialize_expires_sooner() {
 #[test]
 fn many_sessions_of_one_caller_live_side_by_side() {
     let server = TestServer::demo();
-    let sessions: Vec<_> = STREAMABLE.iter().cycle().take(12).map(|revision| server.initialize(revision)).collect();
+    let sessions: Vec<_> =
+        STREAMABLE.iter().cycle().take(12).map(|revision| server.initialize(revision)).collect();
     for (number, session) in sessions.iter().enumerate() {
         session.tool("counter", &json!({"key": "k", "by": number}));
     }
@@ -178,7 +179,8 @@ fn delete_ends_the_streams_and_calls_of_the_session() {
     let server = TestServer::demo();
     let session = server.initialize("2025-11-25");
     let mut listening = session.listen();
-    let params = json!({"name": "slow", "arguments": {"ms": 60_000, "steps": 6000}, "_meta": {"progressToken": 1}});
+    let params =
+        json!({"name": "slow", "arguments": {"ms": 60_000, "steps": 6000}, "_meta": {"progressToken": 1}});
     let mut calling = session.stream("tools/call", &params);
     assert_eq!(calling.message()["method"], "notifications/progress");
     assert_eq!(session.delete().status(), 204);

@@ -156,7 +156,8 @@ impl Connection {
             let text = String::from_utf8_lossy(&self.buffer);
             let starts: Vec<usize> = text.match_indices(MARK).map(|(at, _)| at + MARK.len()).collect();
             let whole = starts.iter().take(count - found.len()).filter_map(|at| text.get(*at..at + 3));
-            let statuses: Vec<u16> = whole.map(|status| status.parse().expect("a status is a number")).collect();
+            let statuses: Vec<u16> =
+                whole.map(|status| status.parse().expect("a status is a number")).collect();
             let used = statuses.len().checked_sub(1).map_or(0, |last| starts[last] + 3);
             found.extend(statuses);
             self.buffer.drain(..used);

@@ -49,7 +49,7 @@ pub(in crate::session) async fn answer(
     }
     let Some(id) = own_id(core, &owner, method, revision, incoming)? else { return Ok(unknown()) };
     match method {
-        Method::TasksUpdate => update(core, &owner, id, incoming.params.input_responses).await,
+        Method::TasksUpdate => update(core, &owner, revision, id, incoming.params.input_responses).await,
         Method::TasksCancel => cancel(core, &owner, revision, id).await,
         _ => get(core, &owner, revision, id).await,
     }
@@ -166,6 +166,7 @@ async fn cancel(core: &Core, owner: &Owner, revision: Revision, id: &str) -> Res
 async fn update(
     core: &Core,
     owner: &Owner,
+    revision: Revision,
     id: &str,
     responses: Option<&RawValue>,
 ) -> Result<Outcome, Refusal> {
@@ -177,7 +178,7 @@ async fn update(
     let mut said = Vec::new();
     for (key, question) in task.state.questions().iter() {
         let Some(answer) = responses.remove(key) else { continue };
-        read_answer(Revision::NEWEST, question, &answer)
+        read_answer(revision, question, &answer)
             .map_err(|reason| Refusal::InvalidParams(format!("the answer to {key:?}: {reason}")))?;
         said.push((key.to_owned(), Said::Answer(answer)));
     }

@@ -177,7 +177,6 @@ impl Tasks {
             tracing::debug!(%error, "a task's change was not announced");
         }
     }
-
 }
 
 // === impl Changes ===

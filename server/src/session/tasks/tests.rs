@@ -120,6 +120,7 @@ fn running(replica: &Replica) -> i64 {
     replica.core.services.metrics.now(Gauge::Tasks)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "its callers have just made it")]
 fn call(tool: &str, arguments: Value) -> Value {
     json!({"name": tool, "arguments": arguments})
 }

@@ -10,6 +10,7 @@ mod head;
 mod listen;
 mod post;
 mod reply;
+mod socket;
 mod sse2024;
 mod stream;
 
@@ -19,6 +20,7 @@ use std::{
 };
 
 use actix_web::{HttpRequest, HttpResponse, web};
+pub(crate) use socket::service;
 use trunkline_protocol::{
     header::{HostPolicy, OriginPolicy},
     jsonrpc::Bounds,
@@ -103,7 +105,7 @@ impl Settings {
 }
 
 /// Adds the endpoint's routes. Both spellings of the path are served directly: clients drop their credentials in a redirect.
-pub(crate) fn routes(endpoint: &web::Data<Endpoint>, app: &mut web::ServiceConfig) {
+fn routes(endpoint: &web::Data<Endpoint>, app: &mut web::ServiceConfig) {
     let path = endpoint.settings.path.trim_end_matches('/');
     let spellings =
         if path.is_empty() { vec!["/".to_owned()] } else { vec![path.to_owned(), format!("{path}/")] };

@@ -18,7 +18,7 @@ use super::{
     carrier::carrier,
     feed::{Ends, Feed},
     head, listen,
-    reply,
+    reply, socket,
     stream::{open, sse},
 };
 use crate::{
@@ -43,6 +43,7 @@ pub(super) async fn post(
     payload: web::Payload,
     endpoint: web::Data<Endpoint>,
 ) -> HttpResponse {
+    let _busy = socket::busy(&request);
     match take(&request, payload, &endpoint).await {
         Ok(response) => response,
         Err(Rejected { refusal, id }) => reply::refuse(&endpoint, &refusal, id.as_ref()),

@@ -17,7 +17,7 @@ use super::{
     Endpoint, body,
     feed::{Connection, Ends, Feed, Leave, OpenStream, Session},
     get::permit,
-    head, reply,
+    head, reply, socket,
     stream::sse,
 };
 use crate::{
@@ -47,6 +47,7 @@ pub(super) async fn post(
     payload: web::Payload,
     endpoint: web::Data<Endpoint>,
 ) -> HttpResponse {
+    let _busy = socket::busy(&request);
     match take(&request, payload, &endpoint).await {
         Ok(()) => reply::accepted(&endpoint),
         Err(refusal) => reply::refuse(&endpoint, &refusal, None),

@@ -64,7 +64,8 @@ async fn an_expired_task_is_unknown_and_its_handler_stops() {
 async fn a_panic_and_a_time_limit_end_the_task_as_they_end_a_call() {
     local(async {
         let (a, client) = (cluster().replica("a").await, modern());
-        for (tool, said) in [("panic", "the server's log has the details"), ("forever", "its limit of 30 s")] {
+        for (tool, said) in [("panic", "the server's log has the details"), ("forever", "its limit of 30 s")]
+        {
             let id = begin(&a, &client, tool, json!({})).await;
             let completed = reach(&a, &client, &id, "completed").await;
             assert_eq!(completed["result"]["isError"], true);
@@ -80,8 +81,7 @@ async fn a_panic_and_a_time_limit_end_the_task_as_they_end_a_call() {
 #[tokio::test(start_paused = true)]
 async fn a_result_is_bounded_and_a_large_one_is_kept_in_parts() {
     local(async {
-        let limits =
-            Limits { result_bytes: 20_000, value_bytes: 1024, ..Limits::default() };
+        let limits = Limits { result_bytes: 20_000, value_bytes: 1024, ..Limits::default() };
         let (a, client) = (Cluster::new(tools, limits).replica("a").await, modern());
         for (bytes, fits) in [(10_000, true), (15_800, true), (16_000, false), (30_000, false)] {
             let id = begin(&a, &client, "large", json!({"seconds": bytes})).await;

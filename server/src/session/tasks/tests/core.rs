@@ -11,6 +11,7 @@ async fn session(replica: &Replica) -> Peer {
     replica.initialize(&anybody(), Revision::V2025_11_25, &json!({"elicitation": {}})).await
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "its callers have just made them")]
 fn task(tool: &str, arguments: Value, task: Value) -> Value {
     json!({"name": tool, "arguments": arguments, "task": task})
 }
@@ -271,6 +272,25 @@ async fn who_is_told_from_nobody_has_tasks_and_no_list() {
         begin(&a, &known, "sleep", json!({"seconds": 1})).await;
         let listed = a.ask(&known, "tasks/list", json!({})).await;
         assert_eq!(listed["result"]["tasks"].as_array().unwrap().len(), 1);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_without_tasks_ignores_the_wish_for_one_and_has_no_methods() {
+    fn plain_only() -> Vec<Tool> {
+        tools().into_iter().take(1).collect()
+    }
+    local(async {
+        let a = Cluster::new(plain_only, Limits::default()).replica("a").await;
+        let client = session(&a).await;
+        let plain = a.ask(&client, "tools/call", task("plain", json!({}), json!({}))).await;
+        assert_eq!(plain["result"]["content"][0]["text"], "plain", "{plain}");
+        for client in [&client, &modern()] {
+            let refused = a.ask(client, "tasks/get", named(&json!("x"))).await;
+            assert_eq!(refused["error"]["code"], -32601);
+        }
+        assert_eq!(a.ask(&client, "tasks/list", json!({})).await["error"]["code"], -32601);
     })
     .await;
 }
