@@ -157,6 +157,7 @@ def main() -> None:
     flags = argparse.ArgumentParser(description=__doc__)
     flags.add_argument("--quick", action="store_true", help="one short round: to see that it works")
     flags.add_argument("--rounds", type=int, help="rounds of the wall-clock part (5)")
+    flags.add_argument("--patience", type=float, default=60, help="seconds to wait for a calm machine before a cell (60)")
     flags.add_argument("--only", choices=PARTS, action="append", help="one part, may be repeated")
     flags.add_argument("--report", action="store_true", help="write the table from what was measured before")
     options = flags.parse_args()
@@ -167,7 +168,7 @@ def main() -> None:
         steps = {
             "instructions": lambda: counted(plan),
             "profile": lambda: profiled(plan),
-            "wall": lambda: wall.rounds(plan.cells(), plan.rounds, plan.seconds, say),
+            "wall": lambda: wall.rounds(plan.cells(), plan.rounds, plan.seconds, options.patience, say),
             "memory": lambda: kept(plan),
             "cold": lambda: memory.cold_start(plan.spawns, say),
         }

@@ -111,12 +111,87 @@ fn a_head_that_comes_too_slowly_is_given_up() {
         assert!(said.starts_with("HTTP/1.1 408"), "{said}");
     }
     // Neither does a byte now and then keep it open.
+    assert!(!drip(&mut server.connect(), &head), "all of it was taken");
+}
+
+#[test]
+fn a_connection_that_says_nothing_is_closed() {
+    let server = TestServer::builder().config("[server]\nrequest_timeout = \"300ms\"").start();
+    assert!(server.connect().is_closed());
+    // Nor does one that goes on after the preface of HTTP/2 with nothing.
     let mut connection = server.connect();
-    let dripped = head.iter().take_while(|byte| {
+    connection.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    connection.until_closed();
+}
+
+/// Connections at rest end soon: after the longer of the two times and the head's, and before twice that.
+fn impatient() -> TestServer {
+    let times = "keep_alive = \"1s\"\nstream_keep_alive = \"1s\"\nrequest_timeout = \"200ms\"";
+    TestServer::builder().config(&format!("[server]\n{times}\n[limits]\nbody = \"64KiB\"")).start()
+}
+
+/// Sends a byte now and then until the server has had enough, or all is sent.
+fn drip(connection: &mut Connection, bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| {
         std::thread::park_timeout(Duration::from_millis(20));
-        connection.send_unless_closed(&[**byte])
-    });
-    assert!(dripped.count() < head.len(), "the server waited for all of it");
+        connection.send_unless_closed(&[*byte])
+    })
+}
+
+#[test]
+fn a_head_after_the_first_request_cannot_take_for_ever_either() {
+    let server = impatient();
+    for sent in [1, 20] {
+        let mut connection = server.connect();
+        assert_eq!(connection.exchange(&add()).status(), 200);
+        connection.send(&add().head()[..sent]);
+        assert!(connection.is_closed(), "after {sent} bytes");
+    }
+    let mut connection = server.connect();
+    assert_eq!(connection.exchange(&add()).status(), 200);
+    assert!(
+        !drip(&mut connection, &add().header("X-Filler", &"x".repeat(1000)).head()),
+        "all of it was taken"
+    );
+}
+
+#[test]
+fn the_rest_of_a_body_that_is_not_wanted_cannot_take_for_ever() {
+    let server = impatient();
+    for refused in [add(), add().header("Content-Type", "text/plain"), add().header("Origin", "null")] {
+        let mut connection = server.connect();
+        connection.send(&refused.header("Transfer-Encoding", "chunked").head());
+        assert!(connection.receive().status() >= 400);
+        assert!(!drip(&mut connection, &b"1\r\n \r\n".repeat(100)), "all of it was taken");
+    }
+}
+
+#[test]
+fn a_long_call_and_a_quiet_stream_are_not_at_rest() {
+    let server = impatient();
+    // Three times as long as a connection at rest is kept, and nothing is said meanwhile.
+    let slow = Modern::tool("slow", &json!({"ms": 4000})).request().header("Accept", "application/json");
+    let mut calling = server.connect();
+    calling.send(&slow.bytes());
+    let session = server.initialize("2025-11-25");
+    let mut listening = session.listen();
+    let answered = calling.receive();
+    assert_eq!(answered.result()["content"][0]["text"], "1 steps in 4000 ms");
+    session.call("resources/subscribe", &json!({"uri": "demo://counter"}));
+    session.tool("touch", &json!({"uri": "demo://counter"}));
+    assert_eq!(listening.message()["method"], "notifications/resources/updated");
+}
+
+#[test]
+fn a_reader_that_takes_nothing_is_given_up() {
+    let server = impatient();
+    // More than the system keeps for a connection, again and again, and none of it is read.
+    let payload = Modern::tool("payload", &json!({"bytes": 4 << 20})).request().bytes();
+    let mut connection = server.connect();
+    connection.send(&payload.repeat(8));
+    let files = server.open_files();
+    eventually("its connection", &true, || server.open_files() < files);
+    assert_eq!(server.send(&add()).status(), 200);
 }
 
 #[test]
