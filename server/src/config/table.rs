@@ -284,7 +284,7 @@ const LIMITS: &[Key] = &[
         Slot::Count(1..=10_000, |c| &mut c.limits.session_values),
         "Values that tools keep in one session.",
     ),
-    key("limits", "value_bytes", Slot::Size(1..=64 * MIB, |c| &mut c.limits.value_bytes), "One such value."),
+    key("limits", "value_bytes", Slot::Size(KIB..=64 * MIB, |c| &mut c.limits.value_bytes), "One such value."),
     key(
         "limits",
         "in_flight_per_session",
@@ -373,7 +373,7 @@ const LIMITS: &[Key] = &[
         "limits",
         "tasks_per_principal",
         Slot::Count(1..=1_000_000, |c| &mut c.limits.tasks_per_principal),
-        "Tasks of one principal that are kept.",
+        "Tasks of one principal that one replica has begun and keeps.",
     ),
     key(
         "limits",

@@ -106,7 +106,7 @@ json_depth = 12
 batch = 13
 sessions = 14
 session_values = 15
-value_bytes = 16
+value_bytes = 2048
 in_flight_per_session = 17
 in_flight = 18
 streams_per_session = 19
@@ -162,7 +162,7 @@ fn every_key_sets_its_own_field() {
         batch: 13,
         sessions: 14,
         session_values: 15,
-        value_bytes: 16,
+        value_bytes: 2048,
         in_flight_per_session: 17,
         in_flight: 18,
         streams_per_session: 19,

@@ -14,7 +14,10 @@ fn able() -> Value {
 fn asked(stdio: &mut Stdio) -> (i64, Value) {
     let id = stdio.call("confirm", &json!({"question": "sure?"}));
     let question = stdio.message();
-    assert_eq!((&question["method"], &question["params"]["message"]), (&json!("elicitation/create"), &json!("sure?")));
+    assert_eq!(
+        (&question["method"], &question["params"]["message"]),
+        (&json!("elicitation/create"), &json!("sure?"))
+    );
     (id, question)
 }
 
@@ -43,8 +46,13 @@ fn many_calls_at_once_are_each_answered_once() {
     const CALLS: i64 = 500;
     let mut stdio = Stdio::hello("2025-11-25", &able());
     let lines: String = (1..=CALLS)
-        .map(|id| format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
-            "params": {"name": "add", "arguments": {"a": id, "b": 0}}})))
+        .map(|id| {
+            format!(
+                "{}\n",
+                json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": {"name": "add", "arguments": {"a": id, "b": 0}}})
+            )
+        })
         .collect();
     stdio.write(lines.as_bytes());
     let mut ids: Vec<i64> = (0..CALLS)

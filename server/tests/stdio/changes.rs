@@ -16,10 +16,13 @@ fn touch(stdio: &mut Stdio, uri: &str, updates: usize) -> Vec<Value> {
     let (answers, updates): (Vec<_>, Vec<_>) =
         (0..=updates).map(|_| stdio.message()).partition(|message| message["id"] == id);
     assert_eq!(answers.len(), 1);
-    updates.into_iter().map(|mut update| {
-        assert_eq!(update["method"], "notifications/resources/updated");
-        update["params"].take()
-    }).collect()
+    updates
+        .into_iter()
+        .map(|mut update| {
+            assert_eq!(update["method"], "notifications/resources/updated");
+            update["params"].take()
+        })
+        .collect()
 }
 
 #[test]
@@ -52,8 +55,10 @@ fn a_subscription_of_2026_07_28_delivers_what_it_names_and_marks_it() {
         assert_eq!(acknowledged["notifications"]["resourceSubscriptions"], uris);
     }
     let heard = |updates: Vec<Value>| -> Vec<(Value, Value)> {
-        let mut heard: Vec<_> =
-            updates.into_iter().map(|update| (update["_meta"][SUBSCRIPTION].clone(), update["uri"].clone())).collect();
+        let mut heard: Vec<_> = updates
+            .into_iter()
+            .map(|update| (update["_meta"][SUBSCRIPTION].clone(), update["uri"].clone()))
+            .collect();
         heard.sort_by_key(|(id, _)| id.to_string());
         heard
     };

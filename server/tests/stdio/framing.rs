@@ -90,7 +90,11 @@ fn a_line_that_is_too_long_is_refused_and_the_next_one_is_served() {
     for (id, over) in [(2, 1), (4, 2), (6, 100), (8, MOST), (10, 40 * MOST)] {
         stdio.write(format!("{}\n{}\n", echo(id, MOST + over), echo(id + 1, 10)).as_bytes());
         let refused = stdio.message();
-        assert_eq!((&refused["id"], &refused["error"]["code"]), (&Value::Null, &json!(-32600)), "{over} too long");
+        assert_eq!(
+            (&refused["id"], &refused["error"]["code"]),
+            (&Value::Null, &json!(-32600)),
+            "{over} too long"
+        );
         assert!(refused["error"]["message"].as_str().unwrap().contains("65536"), "{refused}");
         stdio.answer(id + 1);
     }
@@ -104,9 +108,7 @@ fn a_line_that_is_too_long_is_refused_and_the_next_one_is_served() {
 #[test]
 fn a_batch_is_answered_as_one_where_the_revision_has_batches() {
     let mut stdio = Stdio::hello("2025-03-26", &json!({}));
-    let echo = |id: i64, text: &str| {
-        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "echo", "arguments": {"text": text}}})
-    };
+    let echo = |id: i64, text: &str| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "echo", "arguments": {"text": text}}});
     let batch = json!([
         echo(1, "one"),
         {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 99}},
@@ -119,7 +121,8 @@ fn a_batch_is_answered_as_one_where_the_revision_has_batches() {
     ]);
     stdio.send(&batch);
     let answers = stdio.message();
-    let mut ids: Vec<String> = answers.as_array().unwrap().iter().map(|answer| answer["id"].to_string()).collect();
+    let mut ids: Vec<String> =
+        answers.as_array().unwrap().iter().map(|answer| answer["id"].to_string()).collect();
     ids.sort();
     assert_eq!(ids, ["1", "2", "3", "4", "null"], "{answers}");
     // A batch that asks for nothing is answered with nothing.

@@ -24,7 +24,8 @@ fn what_was_asked_before_the_end_is_answered() {
     stdio.write(last.to_string().as_bytes());
     stdio.close_input();
     let rest = stdio.rest();
-    let answered = |id: Value| rest.iter().filter(|answer| answer["id"] == id && answer["result"].is_object()).count();
+    let answered =
+        |id: Value| rest.iter().filter(|answer| answer["id"] == id && answer["result"].is_object()).count();
     for id in quick.into_iter().chain([slow]) {
         assert_eq!(answered(json!(id)), 1, "{id}");
     }

@@ -8,7 +8,8 @@ use super::stage::{call, refused, text};
 use crate::support::{DEADLINE, Events, Modern, Request, STREAMABLE, Session, TestServer, eventually};
 
 /// Far longer than any of this takes: what ends before does not end because of it.
-const PATIENT: &str = "server.drain_grace = \"10m\"\nserver.upgrade_after = \"20ms\"\nserver.stream_keep_alive = \"9m\"";
+const PATIENT: &str =
+    "server.drain_grace = \"10m\"\nserver.upgrade_after = \"20ms\"\nserver.stream_keep_alive = \"9m\"";
 
 fn start(config: &str) -> TestServer {
     TestServer::builder().config(config).start()
@@ -44,8 +45,9 @@ fn idle_streams_do_not_hold_up_the_end() {
     let server = start(PATIENT);
     let sessions = STREAMABLE.map(|revision| server.initialize(revision));
     let mut listening = sessions.each_ref().map(|session| session.listen());
-    let mut subscribed =
-        server.stream(&Modern::new("subscriptions/listen", &json!({"notifications": {"toolsListChanged": true}})).request());
+    let mut subscribed = server.stream(
+        &Modern::new("subscriptions/listen", &json!({"notifications": {"toolsListChanged": true}})).request(),
+    );
     assert_eq!(subscribed.message()["method"], "notifications/subscriptions/acknowledged");
     let mut old = server.stream(&Request::get().path("/sse"));
     assert_eq!(old.next_any().unwrap().event.as_deref(), Some("endpoint"));
@@ -112,7 +114,9 @@ fn a_stream_that_is_resumed_in_a_shutdown_is_told_to_come_back() {
 
 #[test]
 fn what_still_runs_after_the_grace_is_given_up_and_nobody_is_left_waiting() {
-    let server = start("server.drain_grace = \"300ms\"\nserver.upgrade_after = \"20ms\"\nserver.stream_keep_alive = \"9m\"");
+    let server = start(
+        "server.drain_grace = \"300ms\"\nserver.upgrade_after = \"20ms\"\nserver.stream_keep_alive = \"9m\"",
+    );
     let session = server.initialize_with("2025-06-18", &able());
     let (mut events, _) = asked(&server, &session, 50);
     let slow = json!({"ms": 600_000});

@@ -32,12 +32,15 @@ fn a_deleted_session_takes_its_streams_and_calls_with_it() {
         let session = stage.server.initialize_with(revision, &json!({"elicitation": {}, "roots": {}}));
         let mut listening = session.listen();
         let mut waiting = stage.server.stream(&session.post(&call(51, "wait", &json!({}), None)));
-        let mut stepping = stage.server.stream(&session.post(&call(52, "steps", &json!({"count": 9}), Some("t"))));
+        let mut stepping =
+            stage.server.stream(&session.post(&call(52, "steps", &json!({"count": 9}), Some("t"))));
         let mut asking = stage.server.stream(&session.post(&call(53, "roots", &json!({}), None)));
         assert_eq!(asking.message()["method"], "roots/list");
         let mut plain = stage.server.connect();
         let begun = stage.begun();
-        plain.send(&session.post(&call(54, "wait", &json!({}), None)).header("Accept", "application/json").bytes());
+        plain.send(
+            &session.post(&call(54, "wait", &json!({}), None)).header("Accept", "application/json").bytes(),
+        );
         stage.await_begun(begun + 1);
         // Another session, which is none of its business.
         let bystander = stage.server.initialize(revision);
@@ -47,8 +50,15 @@ fn a_deleted_session_takes_its_streams_and_calls_with_it() {
         for events in [&mut listening, &mut waiting, &mut stepping, &mut asking] {
             let rest = events.everything();
             let late = rest.iter().filter(|event| !event.data.is_empty()).map(|event| event.json());
-            assert!(late.clone().all(|message| message["id"].is_null()), "no answer: {:?}", late.collect::<Vec<_>>());
-            assert!(rest.iter().all(|event| event.retry.is_none() || event.has_data), "nothing to come back to: {rest:?}");
+            assert!(
+                late.clone().all(|message| message["id"].is_null()),
+                "no answer: {:?}",
+                late.collect::<Vec<_>>()
+            );
+            assert!(
+                rest.iter().all(|event| event.retry.is_none() || event.has_data),
+                "nothing to come back to: {rest:?}"
+            );
         }
         assert_ne!(plain.receive().status(), 200);
         is_gone(&stage.server, &session);
@@ -111,7 +121,9 @@ fn an_open_stream_keeps_its_session_alive_and_an_unused_session_expires() {
     let pass = |events: &mut Events| {
         let mut signs = 0;
         while signs < 20 {
-            signs += usize::from(events.next_any().expect("it stays open").comment.as_deref() == Some("keep-alive"));
+            signs += usize::from(
+                events.next_any().expect("it stays open").comment.as_deref() == Some("keep-alive"),
+            );
         }
     };
     pass(&mut listening);
@@ -150,7 +162,9 @@ fn a_session_that_is_never_used_expires_sooner() {
 /// Streams of every kind, opened and dropped: no descriptor of theirs is left.
 #[test]
 fn every_descriptor_comes_back() {
-    let server = TestServer::builder().config("server.upgrade_after = \"20ms\"\nserver.stream_keep_alive = \"9m\"").start();
+    let server = TestServer::builder()
+        .config("server.upgrade_after = \"20ms\"\nserver.stream_keep_alive = \"9m\"")
+        .start();
     let session = server.initialize_with("2025-06-18", &json!({"elicitation": {}}));
     // What the first request of each kind opens for good.
     server.metric("streams_open");
@@ -159,7 +173,12 @@ fn every_descriptor_comes_back() {
         let mut streams = Vec::new();
         for id in 0..10 {
             streams.push(session.listen());
-            streams.push(server.stream(&session.post(&call(200 + id, "confirm", &json!({"question": "?"}), None))));
+            streams.push(server.stream(&session.post(&call(
+                200 + id,
+                "confirm",
+                &json!({"question": "?"}),
+                None,
+            ))));
             streams.push(server.stream(&Request::get().path("/sse")));
             let listen = crate::support::Modern::new("subscriptions/listen", &json!({"notifications": {}}));
             streams.push(server.stream(&listen.request()));

@@ -132,7 +132,10 @@ fn log_messages_are_of_the_level_that_the_session_or_the_request_asks_for() {
     let stage = Stage::new();
     let levels = |events: Vec<crate::support::Event>| -> Vec<Value> {
         let messages = events.into_iter().map(|event| event.json());
-        messages.filter(|message| message["method"] == "notifications/message").map(|m| m["params"]["level"].clone()).collect()
+        messages
+            .filter(|message| message["method"] == "notifications/message")
+            .map(|m| m["params"]["level"].clone())
+            .collect()
     };
     for revision in STREAMABLE {
         let (quiet, other) = (stage.server.initialize(revision), stage.server.initialize(revision));
@@ -155,8 +158,10 @@ fn log_messages_are_of_the_level_that_the_session_or_the_request_asks_for() {
 
 #[test]
 fn a_session_has_no_more_streams_and_no_more_subscriptions_than_it_may() {
-    let stage = Stage::with("limits.streams_per_session = 2\nlimits.subscriptions_per_session = 2\n\
-                             server.upgrade_after = \"20ms\"");
+    let stage = Stage::with(
+        "limits.streams_per_session = 2\nlimits.subscriptions_per_session = 2\n\
+                             server.upgrade_after = \"20ms\"",
+    );
     let session = stage.server.initialize("2025-06-18");
     session.call("resources/subscribe", &about("demo://notes/1"));
     session.call("resources/subscribe", &about("demo://notes/2"));

@@ -94,7 +94,10 @@ fn questions_of_many_calls_are_told_apart_in_whatever_order_they_are_answered() 
         let action = ["decline", "cancel", "accept"][usize::try_from(*id - 1).unwrap()];
         answer(session, question, &json!({"action": action, "content": {"confirmed": true}}));
         let result = events.message();
-        assert_eq!((result["id"].as_i64(), text(&result)), (Some(*id), ["declined", "cancelled", "yes"][usize::try_from(*id - 1).unwrap()]));
+        assert_eq!(
+            (result["id"].as_i64(), text(&result)),
+            (Some(*id), ["declined", "cancelled", "yes"][usize::try_from(*id - 1).unwrap()])
+        );
     }
 }
 
@@ -115,7 +118,11 @@ fn an_error_for_an_answer_fails_the_call_and_nothing_else() {
 fn an_answer_that_does_not_fit_fails_the_call_with_the_reason() {
     let stage = Stage::new();
     let session = stage.server.initialize_with("2025-06-18", &able());
-    for unfit in [json!({}), json!({"action": "maybe"}), json!({"action": "accept", "content": {"confirmed": "perhaps"}})] {
+    for unfit in [
+        json!({}),
+        json!({"action": "maybe"}),
+        json!({"action": "accept", "content": {"confirmed": "perhaps"}}),
+    ] {
         let (mut events, question) = asked(&stage, &session, session.next_id());
         answer(&session, &question, &unfit);
         let result = events.message();
@@ -130,7 +137,8 @@ fn late_and_unknown_answers_are_taken_and_counted_and_do_nothing() {
     let session = stage.server.initialize_with("2025-11-25", &able());
     let (mut events, question) = asked(&stage, &session, 1);
     let id = question["id"].as_str().unwrap().to_owned();
-    let strangers = [json!(7), json!("q"), json!(1), json!(format!("{id}x")), json!(""), json!("q.elsewhere.abcdef")];
+    let strangers =
+        [json!(7), json!("q"), json!(1), json!(format!("{id}x")), json!(""), json!("q.elsewhere.abcdef")];
     for unknown in &strangers {
         answer(&session, &json!({"id": unknown}), &yes());
     }

@@ -17,7 +17,7 @@ fn messages(events: &[Event]) -> Vec<Event> {
 }
 
 /// A call with three steps that has reported the first of them, and that event.
-fn broken<'a>(stage: &'a Stage, session: &Session<'_>, id: i64) -> (Events, Event) {
+fn broken(stage: &Stage, session: &Session<'_>, id: i64) -> (Events, Event) {
     let request = session.post(&call(id, "steps", &json!({"count": 3}), Some("t")));
     let mut connection = stage.server.connect();
     connection.send(&request.bytes());
@@ -114,7 +114,10 @@ fn resuming_one_stream_touches_no_other() {
     stage.step(3);
     let rest = resumed.rest();
     let ids: Vec<_> = rest.iter().map(|event| event.json()).collect();
-    assert!(ids.iter().all(|message| message["id"] == 51 || message["params"]["progressToken"] == "t"), "{ids:?}");
+    assert!(
+        ids.iter().all(|message| message["id"] == 51 || message["params"]["progressToken"] == "t"),
+        "{ids:?}"
+    );
     // The one that listens was not replaced, and the other call's stream carries its own.
     assert_eq!(listening.message()["params"]["uri"], URI);
     assert_eq!(other.message()["method"], "elicitation/create");
@@ -210,7 +213,8 @@ fn a_stream_keeps_no_more_events_than_it_may_and_says_so() {
     stage.await_ended(1);
     stage.server.await_metric("requests_in_flight", 0);
     let resumed = session.resume(first.id.as_deref().unwrap()).everything();
-    let gap = resumed.iter().position(|event| event.comment.as_deref() == Some("some events are no longer kept"));
+    let gap =
+        resumed.iter().position(|event| event.comment.as_deref() == Some("some events are no longer kept"));
     let rest = messages(&resumed);
     assert_eq!(rest.len(), 4, "{resumed:?}");
     assert!(gap.is_some_and(|gap| resumed[..gap].iter().all(|event| event.data.is_empty())), "{resumed:?}");

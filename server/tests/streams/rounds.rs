@@ -28,7 +28,10 @@ fn required(server: &TestServer, call: &Modern) -> Value {
 
 /// The same call with an answer, under an id of its own.
 fn again(call: &Modern, state: &str, answer: &Value) -> Modern {
-    call.clone().id(json!("again")).param("requestState", json!(state)).param("inputResponses", json!({"confirm": answer}))
+    call.clone()
+        .id(json!("again"))
+        .param("requestState", json!(state))
+        .param("inputResponses", json!({"confirm": answer}))
 }
 
 fn yes() -> Value {
@@ -43,9 +46,11 @@ fn state(required: &Value) -> String {
 #[test]
 fn a_question_ends_the_call_and_the_answer_goes_with_a_new_one() {
     let stage = Stage::new();
-    for (answer, expected) in
-        [(yes(), "yes"), (json!({"action": "decline"}), "declined"), (json!({"action": "cancel"}), "cancelled")]
-    {
+    for (answer, expected) in [
+        (yes(), "yes"),
+        (json!({"action": "decline"}), "declined"),
+        (json!({"action": "cancel"}), "cancelled"),
+    ] {
         let call = confirm("sure?");
         let result = required(&stage.server, &call);
         let questions = result["inputRequests"].as_object().unwrap();
@@ -87,10 +92,13 @@ fn a_state_opens_for_the_call_it_was_made_for_and_no_other() {
     let call = confirm("sure?");
     let state = state(&required(&stage.server, &call));
     let other_arguments = again(&confirm("really?"), &state, &yes());
-    let more_arguments = again(&call, &state, &yes()).param("arguments", json!({"question": "sure?", "and": 1}));
-    let other_tool = again(&Modern::tool("sample", &json!({"question": "sure?"})).capabilities(able()), &state, &yes());
-    let other_method = Modern::new("prompts/get", &json!({"name": "confirm", "arguments": {"question": "sure?"}}))
-        .capabilities(able());
+    let more_arguments =
+        again(&call, &state, &yes()).param("arguments", json!({"question": "sure?", "and": 1}));
+    let other_tool =
+        again(&Modern::tool("sample", &json!({"question": "sure?"})).capabilities(able()), &state, &yes());
+    let other_method =
+        Modern::new("prompts/get", &json!({"name": "confirm", "arguments": {"question": "sure?"}}))
+            .capabilities(able());
     let other_method = again(&other_method, &state, &yes());
     let no_arguments = again(&call, &state, &yes()).param("arguments", json!({}));
     for wrong in [other_arguments, more_arguments, other_tool, other_method, no_arguments] {
@@ -129,7 +137,11 @@ fn a_state_that_was_changed_in_any_way_is_refused() {
         let response = stage.server.modern(&again(&call, &changed, &yes()));
         assert!(refuses(&response), "{changed}: {}", response.text());
         // It tells the client what to do, and nothing of how it was found out.
-        assert!(response.json()["error"]["message"].as_str().unwrap().contains("requestState"), "{}", response.text());
+        assert!(
+            response.json()["error"]["message"].as_str().unwrap().contains("requestState"),
+            "{}",
+            response.text()
+        );
     }
     for wrong in [json!(7), json!({}), json!([state])] {
         let response = stage.server.modern(&call.clone().param("requestState", wrong.clone()));
@@ -163,7 +175,6 @@ fn an_answer_that_is_missing_or_does_not_fit_is_asked_for_again() {
         assert!(refuses(&stage.server.modern(&retried)), "{wrong}");
     }
     let with_more = call
-        .clone()
         .param("requestState", json!(state))
         .param("inputResponses", json!({"confirm": yes(), "something else": 1}));
     assert_eq!(text(&stage.server.modern(&with_more).json()), "yes");
@@ -196,7 +207,9 @@ fn a_state_opens_on_every_replica_that_has_its_key() {
     let of_first = state(&required(&first.server, &call));
     let of_second = state(&required(&second.server, &call));
     let answered = |stage: &Stage, state: &str| stage.server.modern(&again(&call, state, &yes()));
-    for (replica, state) in [(&first, &of_first), (&second, &of_first), (&second, &of_second), (&third, &of_second)] {
+    for (replica, state) in
+        [(&first, &of_first), (&second, &of_first), (&second, &of_second), (&third, &of_second)]
+    {
         assert_eq!(text(&answered(replica, state).json()), "yes");
     }
     for (replica, state) in [(&first, &of_second), (&third, &of_first)] {

@@ -22,7 +22,10 @@ fn quiet(stage: &Stage) -> Vec<(String, Events)> {
         let request = session.post(&call(1, "wait", &json!({}), None));
         streams.push((format!("POST in {revision}"), stage.server.stream(&request)));
     }
-    streams.push(("POST in 2026-07-28".into(), stage.server.stream(&Modern::tool("wait", &json!({})).request())));
+    streams.push((
+        "POST in 2026-07-28".into(),
+        stage.server.stream(&Modern::tool("wait", &json!({})).request()),
+    ));
     let listen = Modern::new("subscriptions/listen", &json!({"notifications": {"toolsListChanged": true}}));
     streams.push(("subscriptions/listen".into(), stage.server.stream(&listen.request())));
     streams.push(("GET /sse".into(), stage.server.stream(&Request::get().path("/sse"))));
@@ -52,7 +55,8 @@ fn a_quiet_stream_says_with_comments_that_it_lives_and_with_nothing_else() {
         while comments < 3 {
             let event = events.next_any().unwrap_or_else(|| panic!("{name} ended"));
             // No revision has its server ping a client that listens: a comment is enough, and no answer is due.
-            let first = event.event.as_deref() == Some("endpoint") || acknowledges(&event) || is_priming(&event);
+            let first =
+                event.event.as_deref() == Some("endpoint") || acknowledges(&event) || is_priming(&event);
             assert!(first || event.comment.is_some(), "{name}: {event:?}");
             assert!(event.comment.is_none() || event.id.is_none(), "{name}: {event:?}");
             comments += usize::from(event.comment.as_deref() == Some("keep-alive"));
@@ -70,7 +74,8 @@ fn only_2025_11_25_begins_its_streams_with_an_id_and_no_data() {
     for (name, mut events) in quiet(&stage) {
         // Long enough for everything that a stream begins with.
         let mut seen = Vec::new();
-        while seen.iter().filter(|event: &&Event| event.comment.as_deref() == Some("keep-alive")).count() < 2 {
+        while seen.iter().filter(|event: &&Event| event.comment.as_deref() == Some("keep-alive")).count() < 2
+        {
             seen.push(events.next_any().unwrap_or_else(|| panic!("{name} ended")));
         }
         let priming: Vec<_> = seen.iter().filter(|event| is_priming(event)).collect();

@@ -51,7 +51,8 @@ fn a_handler_does_not_wait_for_a_client_that_can_come_back() {
 #[test]
 fn a_handler_waits_for_a_client_that_cannot_come_back() {
     let stage = Stage::new();
-    let request = Modern::tool("flood", &flood()).meta("io.modelcontextprotocol/logLevel", json!("debug")).request();
+    let request =
+        Modern::tool("flood", &flood()).meta("io.modelcontextprotocol/logLevel", json!("debug")).request();
     let mut events = stage.server.stream(&request);
     // Others are served meanwhile, for longer than the handler would take by itself.
     let session = stage.server.initialize("2025-11-25");

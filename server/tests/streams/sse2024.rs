@@ -126,8 +126,10 @@ fn a_call_before_initialize_gets_an_error_and_not_a_crash() {
 #[test]
 fn every_stream_is_a_session_of_its_own() {
     let stage = Stage::new();
-    let (one, two) =
-        (Client::hello(&stage.server, "2024-11-05", &able()), Client::hello(&stage.server, "2024-11-05", &able()));
+    let (one, two) = (
+        Client::hello(&stage.server, "2024-11-05", &able()),
+        Client::hello(&stage.server, "2024-11-05", &able()),
+    );
     assert_ne!(one.endpoint, two.endpoint);
     one.post(&call(1, "wait", &json!({}), None));
     two.post(&call(1, "wait", &json!({}), None));
@@ -149,10 +151,16 @@ fn progress_logs_and_updates_come_on_the_stream() {
     for progress in 1..=2 {
         let message = client.message();
         // This revision has no message beside the number.
-        assert_eq!(message["params"], json!({"progressToken": "t", "progress": progress, "total": 2}), "{message}");
+        assert_eq!(
+            message["params"],
+            json!({"progressToken": "t", "progress": progress, "total": 2}),
+            "{message}"
+        );
     }
     assert_eq!(text(&client.message()), "2 steps");
-    client.post(&json!({"jsonrpc": "2.0", "id": 2, "method": "logging/setLevel", "params": {"level": "error"}}));
+    client.post(
+        &json!({"jsonrpc": "2.0", "id": 2, "method": "logging/setLevel", "params": {"level": "error"}}),
+    );
     assert_eq!(client.message()["result"], json!({}));
     client.post(&call(3, "log", &json!({}), None));
     assert_eq!(client.message()["params"]["level"], "error");
@@ -179,7 +187,9 @@ fn a_question_comes_on_the_stream_and_its_answer_by_post() {
     let stranger = Client::hello(&stage.server, "2024-11-05", &able());
     stranger.post(&json!({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": []}}));
     stage.server.await_metric("late_answers_total", 1);
-    client.post(&json!({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": [{"uri": "file:///mine"}]}}));
+    client.post(
+        &json!({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": [{"uri": "file:///mine"}]}}),
+    );
     assert_eq!(text(&client.message()), "file:///mine");
     // The user of this revision cannot be asked.
     client.post(&call(2, "confirm", &json!({"question": "?"}), None));

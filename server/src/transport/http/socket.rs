@@ -149,7 +149,6 @@ impl Socket {
         }
         while self.timer.as_mut().poll(context).is_ready() {
             let sent = self.activity.sent.replace(false);
-            eprintln!("REST fired sent={sent} busy={}", self.activity.busy.get());
             if !sent && self.activity.busy.get() == 0 {
                 return Poll::Ready(io::ErrorKind::TimedOut.into());
             }
