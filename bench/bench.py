@@ -21,7 +21,7 @@ import wire  # noqa: E402
 
 LISTED = ("2025-11-25", "2026-07-28")
 IN_FLIGHT = (1, 32)
-PARTS = ("instructions", "profile", "wall", "memory", "cold")
+PARTS = ("instructions", "profile", "memory", "cold", "wall")
 PROFILED = ("2024-11-05", "2025-11-25", "2026-07-28")
 
 
@@ -157,7 +157,7 @@ def main() -> None:
     flags = argparse.ArgumentParser(description=__doc__)
     flags.add_argument("--quick", action="store_true", help="one short round: to see that it works")
     flags.add_argument("--rounds", type=int, help="rounds of the wall-clock part (5)")
-    flags.add_argument("--patience", type=float, default=60, help="seconds to wait for a calm machine before a cell (60)")
+    flags.add_argument("--patience", type=float, default=20, help="seconds to wait for a calm machine before a cell (20)")
     flags.add_argument("--only", choices=PARTS, action="append", help="one part, may be repeated")
     flags.add_argument("--report", action="store_true", help="write the table from what was measured before")
     options = flags.parse_args()

@@ -16,7 +16,7 @@ SCRIPT = Path(__file__).resolve().parent.parent / "wrk.lua"
 WARM_UP = 1
 # Above this share of the server's core taken by others, a cell is measured again, this often at most.
 FOREIGN = 0.05
-TRIES = 3
+TRIES = 2
 # Seconds of one look at how busy the core is.
 LOOK = 1
 SESSIONS = 32

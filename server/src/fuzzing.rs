@@ -67,6 +67,7 @@ pub fn session_id(data: &[u8]) {
         let tag = BASE64.decode(rings.new.sign(purpose, &[&random]).as_str());
         BASE64.encode([&random[..], &tag.expect("invariant: a tag is base64")].concat())
     }));
+    assert!(!around.iter().any(|other| rings.new.verify_session_id(other)), "an id that was never minted");
     around.extend_from_slice(&issued);
     let text = choices.returned(&around);
     assert_eq!(rings.new.verify_session_id(&text), issued.contains(&text), "{text:?}");
@@ -86,6 +87,8 @@ pub fn cursor(data: &[u8]) {
     let around: Vec<String> =
         issued.iter().cloned().chain(issue(&rings.foreign)).map(|(_, _, text)| text).collect();
     let text = choices.returned(&around);
+    let takers = LISTS.into_iter().filter(|list| read_cursor(&rings.new, *list, &text).is_some());
+    assert!(takers.count() <= 1, "{text:?} is good for several lists");
     for list in LISTS {
         let expected = issued.iter().find(|(for_list, _, issued)| *for_list == list && *issued == text);
         let page = read_cursor(&rings.new, list, &text);
@@ -286,8 +289,7 @@ impl OwnCall {
 
     /// Whether a client may mean the same call by both: the members of objects have no order, and nothing else may differ.
     fn is_same(&self, other: &Self) -> bool {
-        let arguments =
-            |call: &Self| call.arguments.as_deref().map_or_else(|| "{}".to_owned(), plain);
+        let arguments = |call: &Self| call.arguments.as_deref().map_or_else(|| "{}".to_owned(), plain);
         self.principal == other.principal
             && self.method == other.method
             && self.target == other.target

@@ -71,6 +71,12 @@ impl Signals {
         }
     }
 
+    /// Whether nobody is remembered.
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.channels.lock().is_empty()
+    }
+
     /// Ends all listeners, after what they still hold.
     pub(super) fn close(&self) {
         let inboxes: Vec<_> = self.channels.lock().values().flatten().cloned().collect();

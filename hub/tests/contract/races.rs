@@ -243,6 +243,37 @@ pub(super) async fn a_signal_after_listening_is_heard<F: Fixture>(fixture: F) {
     sender.await.unwrap();
 }
 
+pub(super) async fn no_wake_up_is_lost<F: Fixture>(fixture: F) {
+    let hubs = fixture.replicas().await;
+    // Two hand a ball to each other, over signals and over logs: each goes to wait just when the ball may come.
+    at_once(2, |n| {
+        let hubs = hubs.clone();
+        async move {
+            let (mine, other) = (Channel(format!("c{n}").into()), Channel(format!("c{}", 1 - n).into()));
+            let mut listener = hubs[n].listen(&mine).await.unwrap();
+            let (my_log, other_log) = (topic(&format!("s/{n}")), topic(&format!("s/{}", 1 - n)));
+            let mut follower = hubs[n].follow(&other_log, Position::default()).await.unwrap();
+            // Both are there before the first throw.
+            say(&hubs[n], &my_log, None, plenty::<F>(), 0).await.unwrap();
+            entry(&mut follower).await;
+            for round in 0..F::ROUNDS * 20 {
+                if n == 0 {
+                    hubs[n].signal(&other, Bytes::new()).await.unwrap();
+                    listener.next().await.unwrap();
+                } else {
+                    listener.next().await.unwrap();
+                    hubs[n].signal(&other, Bytes::new()).await.unwrap();
+                }
+                if round % 4 == 0 {
+                    say(&hubs[n], &my_log, None, plenty::<F>(), round).await.unwrap();
+                    entry(&mut follower).await;
+                }
+            }
+        }
+    })
+    .await;
+}
+
 /// What tasks return that begin together, each on a thread that is free.
 async fn at_once<T: Send + 'static, Fut: Future<Output = T> + Send + 'static>(
     tasks: usize,

@@ -97,6 +97,7 @@ pub(crate) fn races<F: Fixture>() -> Vec<Behaviour<F>> {
         ("a log ends once", |f| Box::pin(races::a_log_ends_once(f))),
         ("nothing resurrects a deleted log", |f| Box::pin(races::nothing_resurrects_a_deleted_log(f))),
         ("a delete is told to all", |f| Box::pin(races::a_delete_is_told_to_all(f))),
+        ("no wake-up is lost", |f| Box::pin(races::no_wake_up_is_lost(f))),
         ("a signal after listening is heard", |f| Box::pin(races::a_signal_after_listening_is_heard(f))),
     ]
 }
@@ -171,6 +172,7 @@ async fn to_the_end(hub: &Arc<dyn Hub>, topic: &Topic, after: Position) -> Vec<O
             Delivery::Gap => heard.push(None),
             Delivery::Gone => panic!("gone after {heard:?}"),
         }
+        assert!(heard.len() < 10_000, "no end");
     }
     heard
 }

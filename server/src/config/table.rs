@@ -284,7 +284,12 @@ const LIMITS: &[Key] = &[
         Slot::Count(1..=10_000, |c| &mut c.limits.session_values),
         "Values that tools keep in one session.",
     ),
-    key("limits", "value_bytes", Slot::Size(KIB..=64 * MIB, |c| &mut c.limits.value_bytes), "One such value."),
+    key(
+        "limits",
+        "value_bytes",
+        Slot::Size(KIB..=64 * MIB, |c| &mut c.limits.value_bytes),
+        "One such value.",
+    ),
     key(
         "limits",
         "in_flight_per_session",

@@ -175,3 +175,40 @@ fn binding(call: &Call<'_>) -> Vec<u8> {
     }
     digest.finalize().to_vec()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIFETIME: Duration = Duration::from_secs(60);
+
+    fn call(principal: &Principal) -> Call<'_> {
+        Call { principal, method: Method::ToolsCall, target: "confirm", arguments: None }
+    }
+
+    #[test]
+    fn a_state_lapses() {
+        let (keys, anybody) = (KeyRing::generate(), Principal::anonymous());
+        let call = call(&anybody);
+        let resume = |expires: u64| {
+            let content = serde_json::to_vec(&Carried { expires, ..Carried::default() }).unwrap();
+            let state = keys.seal(Purpose::RequestState, &binding(&call), &content).unwrap();
+            Rounds::resume(&keys, &call, Some(&state), None, LIFETIME).err()
+        };
+        assert_eq!(resume(now() + 60), None);
+        assert!(resume(now() - 1).unwrap().contains("has expired"));
+        assert!(resume(0).unwrap().contains("has expired"));
+    }
+
+    #[test]
+    fn a_state_says_when_it_lapses_and_belongs_to_who_it_was_issued_to() {
+        let (keys, alice, bob) = (KeyRing::generate(), Principal::named("alice"), Principal::named("bob"));
+        let rounds = Rounds::first(&call(&alice), LIFETIME);
+        rounds.note("roots", &InputRequest::Roots);
+        let state = rounds.finish(&keys).unwrap().and_then(|required| required.request_state).unwrap();
+        let carried = open_state(&keys, &binding(&call(&alice)), &state).unwrap();
+        assert!((now() + 50..=now() + 60).contains(&carried.expires));
+        let resumed = Rounds::resume(&keys, &call(&bob), Some(&state), None, LIFETIME);
+        assert!(resumed.err().unwrap().contains("was not issued for this request"));
+    }
+}

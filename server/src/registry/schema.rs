@@ -153,7 +153,8 @@ fn is_plain(property: &Value) -> bool {
     const TYPES: [&str; 5] = ["string", "integer", "number", "boolean", "null"];
     /// What `schemars` writes for the number types of Rust. Other formats are for strings, and say more than the type.
     const NUMBERS: [&str; 12] = [
-        "int8", "int16", "int32", "int64", "int", "uint8", "uint16", "uint32", "uint64", "uint", "float", "double",
+        "int8", "int16", "int32", "int64", "int", "uint8", "uint16", "uint32", "uint64", "uint", "float",
+        "double",
     ];
     let Some(members) = property.as_object() else { return false };
     let known = |kind: &Value| kind.as_str().is_some_and(|kind| TYPES.contains(&kind));
@@ -164,7 +165,12 @@ fn is_plain(property: &Value) -> bool {
     };
     typed
         && members.iter().all(|(key, value)| match key.as_str() {
-            "minimum" => value == 0 && members.get("format").is_some_and(|of| of.as_str().is_some_and(|of| of.starts_with('u'))),
+            "minimum" => {
+                value == 0
+                    && members
+                        .get("format")
+                        .is_some_and(|of| of.as_str().is_some_and(|of| of.starts_with('u')))
+            }
             "format" => value.as_str().is_some_and(|format| NUMBERS.contains(&format)),
             key => OF_PLAIN.contains(&key),
         })

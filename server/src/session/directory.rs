@@ -37,7 +37,13 @@ pub(crate) struct Directory {
 impl Directory {
     /// No sessions yet. One that never gets past `initialize` expires after `init_ttl`.
     pub(crate) fn new(services: Arc<Services>, init_ttl: Duration) -> Self {
-        Self { services, live: DashMap::default(), reading: DashMap::new(), started: Instant::now(), init_ttl }
+        Self {
+            services,
+            live: DashMap::default(),
+            reading: DashMap::new(),
+            started: Instant::now(),
+            init_ttl,
+        }
     }
 
     /// Opens a session in the store, as `initialize` asks for. Nothing of it is kept here until it is used.

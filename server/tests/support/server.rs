@@ -257,6 +257,28 @@ impl TestServer {
         self.process_status("VmRSS:").expect("the system tells a process's memory")
     }
 
+    /// How many descriptors the binary's process has open once all its threads are at work and nobody is connected.
+    #[track_caller]
+    pub(crate) fn settled_files(&self) -> usize {
+        let ask = Request::new("GET", "/nothing");
+        // Connections go round the workers.
+        let mut connections: Vec<Connection> = (0..16).map(|_| self.connect()).collect();
+        for connection in &mut connections {
+            connection.exchange(&ask);
+        }
+        Connection::open(self.admin).exchange(&ask);
+        drop(connections);
+        let (mut last, mut times) = (0, 0);
+        let settled = within(DEADLINE, || {
+            let now = self.open_files();
+            times = if now == last { times + 1 } else { 0 };
+            last = now;
+            times == 20
+        });
+        assert!(settled, "the number of open files does not settle: {last}");
+        last
+    }
+
     /// How many descriptors the binary's process has open.
     pub(crate) fn open_files(&self) -> usize {
         fs::read_dir(format!("/proc/{}/fd", self.pid())).expect("the system tells open files").count()

@@ -2,7 +2,9 @@
 
 use actix_web::{
     HttpRequest,
-    http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN},
+    http::header::{
+        ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN,
+    },
 };
 use trunkline_protocol::{
     Method, Revision,
@@ -68,7 +70,10 @@ pub(super) fn acceptable(request: &HttpRequest) -> Acceptable {
 /// Whether the body is JSON as it stands, by what the head says.
 pub(super) fn check_content_type(request: &HttpRequest) -> Result<(), Refusal> {
     let headers = request.headers();
-    if headers.get(CONTENT_ENCODING).is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+    if headers
+        .get(CONTENT_ENCODING)
+        .is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"))
+    {
         return Err(Refusal::UnsupportedMediaType);
     }
     let value = headers.get(CONTENT_TYPE);

@@ -53,8 +53,7 @@ pub(super) async fn open(
         acknowledged: Some(Bytes::from(acknowledged)),
         broadcasts: Box::new(broadcasts),
     };
-    let ends =
-        Ends {
+    let ends = Ends {
         drain: endpoint.drain.clone(),
         leave: Leave::AtOnce,
         session: None,

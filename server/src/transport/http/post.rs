@@ -17,8 +17,7 @@ use super::{
     Endpoint, body,
     carrier::carrier,
     feed::{Ends, Feed},
-    head, listen,
-    reply, socket,
+    head, listen, reply, socket,
     stream::{open, sse},
 };
 use crate::{
@@ -190,7 +189,9 @@ impl Post<'_> {
             () = drain.closing() => outbox.take(),
         };
         match output {
-            Some(Output::Plain(replies)) if replies.status() == 202 && drain.is_closing() => Err(Refusal::Draining),
+            Some(Output::Plain(replies)) if replies.status() == 202 && drain.is_closing() => {
+                Err(Refusal::Draining)
+            }
             output => output.ok_or(Refusal::Draining),
         }
     }
@@ -316,10 +317,12 @@ impl Post<'_> {
     ) -> Result<(), Refusal> {
         let core = &self.endpoint.core;
         let (id, refusal) = match message {
-            Ok(Message::Request(mut request)) => match self.member_request(context, outbox, &mut request).await {
-                Ok(()) => return Ok(()),
-                Err(refusal) => (Some(request.id), refusal),
-            },
+            Ok(Message::Request(mut request)) => {
+                match self.member_request(context, outbox, &mut request).await {
+                    Ok(()) => return Ok(()),
+                    Err(refusal) => (Some(request.id), refusal),
+                }
+            }
             Ok(Message::Notification(note)) => {
                 return context::notified(core, context, Method::from_name(&note.method), note.params).await;
             }
@@ -354,7 +357,8 @@ impl Post<'_> {
 
 /// The last message of a stream that cannot be come back to, if it ends before its call.
 fn given_up(id: &RequestId) -> Bytes {
-    refused(Some(id), &RpcError::internal("the call was given up: the server or the session has ended"), 503).body
+    refused(Some(id), &RpcError::internal("the call was given up: the server or the session has ended"), 503)
+        .body
 }
 
 // === impl Rejected ===

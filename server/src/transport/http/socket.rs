@@ -16,9 +16,7 @@ use std::{
 
 use actix_http::{HttpService, Protocol, error::DispatchError};
 use actix_server::GracefulShutdownSignal;
-use actix_service::{
-    IntoServiceFactory, ServiceFactory, ServiceFactoryExt, fn_service, map_config,
-};
+use actix_service::{IntoServiceFactory, ServiceFactory, ServiceFactoryExt, fn_service, map_config};
 use actix_web::{App, HttpRequest, dev::AppConfig, web};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
@@ -74,7 +72,8 @@ pub(crate) fn service(
     endpoint: web::Data<Endpoint>,
     server: &ServerConfig,
     ended: GracefulShutdownSignal,
-) -> impl ServiceFactory<TcpStream, Config = (), Response = (), Error = DispatchError, InitError = ()> + use<> {
+) -> impl ServiceFactory<TcpStream, Config = (), Response = (), Error = DispatchError, InitError = ()> + use<>
+{
     let times = Times::of(server);
     let app = App::new()
         .app_data(endpoint.clone())
@@ -103,13 +102,12 @@ pub(super) fn busy(request: &HttpRequest) -> Option<Busy> {
     Some(Busy(activity.clone()))
 }
 
-async fn begin(
-    io: TcpStream,
-    times: Times,
-) -> Result<(Socket, Protocol, Option<SocketAddr>), DispatchError> {
+async fn begin(io: TcpStream, times: Times) -> Result<(Socket, Protocol, Option<SocketAddr>), DispatchError> {
     io.set_nodelay(true)?;
     let mut first = [0; HTTP_2.len()];
-    timeout(times.head, io.peek(&mut first)).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+    timeout(times.head, io.peek(&mut first))
+        .await
+        .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
     let protocol = if first == *HTTP_2 { Protocol::Http2 } else { Protocol::Http1 };
     let peer = io.peer_addr().ok();
     Ok((Socket::new(io, times.rest), protocol, peer))
