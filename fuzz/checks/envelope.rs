@@ -1,5 +1,7 @@
 //! The JSON-RPC envelope: nothing panics, and what was read says the same when it is written and read again.
 
+use std::collections::BTreeMap;
+
 use serde_json::{json, value::RawValue};
 use trunkline_protocol::{
     RequestId,
@@ -8,10 +10,30 @@ use trunkline_protocol::{
     params::{Params, Text},
 };
 
+/// Requests whose parameters may be read with the envelope, and then are no longer there as they came.
+const READ_AT_ONCE: [&str; 4] = ["tools/call", "tools/list", "resources/read", "prompts/get"];
+
 /// Checks one body, within the usual bounds and within narrow ones.
 pub(crate) fn check(data: &[u8]) {
     check_within(data, Bounds::default());
     check_within(data, Bounds { depth: 3, batch: 2 });
+    check_taken(data);
+}
+
+/// The parameters of a request are those that stand in it, whichever way they were read.
+fn check_taken(data: &[u8]) {
+    let Ok(Body::Single(Message::Request(mut request))) = parse(data, Bounds::default()) else { return };
+    let Ok(members) = serde_json::from_slice::<BTreeMap<String, &RawValue>>(data) else { return };
+    let raw = members.get("params").copied().filter(|raw| raw.get() != "null");
+    assert!(
+        request.params.is_none_or(|params| Some(params.get()) == raw.map(RawValue::get)),
+        "two parameters"
+    );
+    let (taken, expected) = (request.take_params(), Params::read(raw).map(Box::new));
+    assert_eq!(taken.is_ok(), expected.is_ok(), "{taken:?} {expected:?}");
+    if let (Ok(taken), Ok(expected)) = (taken, expected) {
+        assert_eq!(format!("{taken:?}"), format!("{expected:?}"));
+    }
 }
 
 fn check_within(data: &[u8], bounds: Bounds) {
@@ -62,10 +84,7 @@ fn check_message(message: &Message<'_>) {
             check_same(&out, |again| match again {
                 Message::Request(again) => {
                     assert_eq!((&again.id, &again.method), (&request.id, &request.method));
-                    // Parameters that were read with the envelope are no longer there as they came.
-                    if let Some(params) = again.params {
-                        assert_eq!(params.get(), or_empty(request.params));
-                    }
+                    check_written(&again.method, again.params, request.params);
                 }
                 other => panic!("a request was read as {other:?}"),
             });
@@ -76,7 +95,7 @@ fn check_message(message: &Message<'_>) {
             check_same(&out, |again| match again {
                 Message::Notification(again) => {
                     assert_eq!(again.method, note.method);
-                    assert_eq!(again.params.map(RawValue::get), Some(or_empty(note.params)));
+                    check_written(&again.method, again.params, note.params);
                 }
                 other => panic!("a notification was read as {other:?}"),
             });
@@ -116,6 +135,12 @@ fn check_same(out: &[u8], compare: impl FnOnce(&Message<'_>)) {
         Ok(Body::Single(message)) => compare(&message),
         other => panic!("{} was read as {other:?}", String::from_utf8_lossy(out)),
     }
+}
+
+fn check_written(method: &str, again: Option<&RawValue>, params: Option<&RawValue>) {
+    let expected =
+        if READ_AT_ONCE.contains(&method) { again.map(RawValue::get) } else { Some(or_empty(params)) };
+    assert_eq!(again.map(RawValue::get), expected);
 }
 
 /// Calls are written by the revisions, for the methods they know; this writes any.

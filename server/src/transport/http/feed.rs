@@ -314,9 +314,11 @@ impl Ends {
         }
     }
 
-    /// Whether the client should come back: not to a session that is over.
+    /// Whether the client should come back: not to a session that is over. One whose part on this replica is over with the
+    /// replica goes on elsewhere.
     pub(super) fn may_resume(&self) -> bool {
-        self.session.as_ref().is_some_and(|session| !session.live.closed().is_cancelled())
+        let goes_on = |session: &Session| self.drain.is_closing() || !session.live.closed().is_cancelled();
+        self.session.as_ref().is_some_and(goes_on)
     }
 }
 
