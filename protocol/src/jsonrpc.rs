@@ -50,7 +50,7 @@ pub struct Request<'a> {
 pub struct Notification<'a> {
     /// The method's name, known or not.
     pub method: Cow<'a, str>,
-    /// An object, if anything. Not parsed yet.
+    /// An object, if anything. Not parsed yet; absent where the method is one that is read at once and no notification.
     pub params: Option<&'a RawValue>,
 }
 
@@ -199,7 +199,7 @@ struct Envelope<'a> {
     version: bool,
     id: Option<Option<RequestId>>,
     method: Option<Cow<'a, str>>,
-    params: Option<&'a RawValue>,
+    params: Option<Option<&'a RawValue>>,
     read: Option<Box<Params<'a>>>,
     result: Option<&'a RawValue>,
     error: Option<RpcError>,
@@ -214,18 +214,17 @@ impl<'a> Envelope<'a> {
         if !self.version {
             return refuse("`jsonrpc` must be \"2.0\"");
         }
-        if let Some(params) = self.params
+        let params = self.params.flatten();
+        if let Some(params) = params
             && !params.get().starts_with('{')
         {
             return refuse("`params` must be an object");
         }
         match (self.method, self.id, self.result, self.error) {
             (Some(method), Some(Some(id)), None, None) => {
-                Ok(Message::Request(Request { id, method, params: self.params, read: self.read }))
+                Ok(Message::Request(Request { id, method, params, read: self.read }))
             }
-            (Some(method), None, None, None) => {
-                Ok(Message::Notification(Notification { method, params: self.params }))
-            }
+            (Some(method), None, None, None) => Ok(Message::Notification(Notification { method, params })),
             (Some(_), Some(None), None, None) => refuse("the id of a request must not be null"),
             (None, Some(Some(id)), Some(result), None) => {
                 Ok(Message::Response(Response { id: Some(id), outcome: Ok(result) }))
@@ -262,14 +261,11 @@ impl<'de> de::Visitor<'de> for EnvelopeVisitor {
                 "jsonrpc" => envelope.version = map.next_value::<Text<'de>>()?.0 == "2.0",
                 "id" => once(&mut envelope.id, map.next_value()?, "id")?,
                 "method" => once(&mut envelope.method, map.next_value::<Text<'de>>()?.0, "method")?,
+                "params" if envelope.params.is_some() => return Err(de::Error::duplicate_field("params")),
                 "params" if self.with_params && envelope.method.as_deref().is_some_and(is_read_at_once) => {
                     once(&mut envelope.read, map.next_value::<Object<'de>>()?.0, "params")?;
                 }
-                "params" => {
-                    if let Some(params) = map.next_value::<Option<&'de RawValue>>()? {
-                        once(&mut envelope.params, params, "params")?;
-                    }
-                }
+                "params" => envelope.params = Some(map.next_value()?),
                 "result" => once(&mut envelope.result, map.next_value()?, "result")?,
                 "error" => once(&mut envelope.error, map.next_value()?, "error")?,
                 // Raw, since what is ignored is not checked to be UTF-8, and a body that is not is no JSON.

@@ -55,6 +55,20 @@ fn parameters_that_do_not_fit_are_no_fault_of_the_envelope() {
 }
 
 #[test]
+fn parameters_that_come_twice_are_refused_wherever_the_method_stands() {
+    for (one, other) in [(r#"{"name":"a"}"#, r#"{"name":"b"}"#), (r#"{"name":"a"}"#, "null"), ("null", "{}")]
+    {
+        let around =
+            format!(r#"{{"jsonrpc":"2.0","id":3,"params":{one},"method":"tools/call","params":{other}}}"#);
+        let behind =
+            format!(r#"{{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{one},"params":{other}}}"#);
+        for body in [around, behind] {
+            assert_eq!(refused(&body), (Some(RequestId::Number(3)), code::INVALID_REQUEST), "{body}");
+        }
+    }
+}
+
+#[test]
 fn notifications_and_responses_are_told_apart() {
     let note = read(r#"{"method":"notifications/initialized","jsonrpc":"2.0"}"#);
     assert!(matches!(note, Ok(Body::Single(Message::Notification(_)))));

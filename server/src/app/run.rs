@@ -39,7 +39,10 @@ pub(super) struct Addresses {
 
 /// Serves over HTTP until a signal ends it.
 pub(super) fn http(app: App) -> io::Result<()> {
-    actix_web::rt::System::new().block_on(serve(app, |_| {}, terminated()))
+    actix_web::rt::System::new().block_on(async {
+        let end = terminated();
+        serve(app, |_| {}, end).await
+    })
 }
 
 /// Serves over HTTP: says where once it listens, and shuts down once `end` is there.
@@ -95,9 +98,9 @@ pub(super) fn stdio(app: App) -> io::Result<()> {
             bounds: Bounds { depth: config.limits.json_depth, batch: config.limits.batch },
             listen_subscriptions: config.limits.listen_subscriptions,
         };
-        let drain = assembled.drain.clone();
+        let (drain, end) = (assembled.drain.clone(), terminated());
         let ended = actix_web::rt::spawn(async move {
-            terminated().await;
+            end.await;
             drain.begin();
         });
         let served = stdio::run(
@@ -150,16 +153,18 @@ async fn idle(metrics: &Metrics) {
     }
 }
 
-/// Waits for SIGTERM or SIGINT.
-async fn terminated() {
-    let (Ok(mut term), Ok(mut interrupt)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
-        tracing::error!("signals cannot be received; the server ends only when it is killed");
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = term.recv() => {}
-        _ = interrupt.recv() => {}
+/// Waits for SIGTERM or SIGINT. They are received from this call on, and not only once it is waited: one that comes as soon as
+/// the server listens is no crash, and as the first process of a container it would not hear of it at all.
+fn terminated() -> impl Future<Output = ()> {
+    let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
+    async move {
+        let (Ok(mut term), Ok(mut interrupt)) = signals else {
+            tracing::error!("signals cannot be received; the server ends only when it is killed");
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = interrupt.recv() => {}
+        }
     }
 }
