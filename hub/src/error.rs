@@ -59,3 +59,8 @@ pub enum HubError {
         limit: usize,
     },
 }
+
+/// Refuses what is larger than it may be.
+pub(crate) fn within(what: &'static str, size: usize, limit: usize) -> Result<(), HubError> {
+    if size > limit { Err(HubError::TooLarge { what, size, limit }) } else { Ok(()) }
+}

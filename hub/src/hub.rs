@@ -1,6 +1,6 @@
 //! The face of a hub.
 
-use std::{future::Future, pin::Pin};
+use std::{future::Future, pin::Pin, time::Duration};
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -28,13 +28,39 @@ pub struct Signal {
     pub payload: Bytes,
 }
 
+/// How well a hub works: whether it hears the other replicas, and what went wrong since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// How long followers and listeners have heard nothing, since the backend could not be reached; `None` while all is well.
+    /// Followers are late by so much and miss nothing; signals sent meanwhile are lost.
+    pub deaf_for: Option<Duration>,
+    /// How often the connections that followers and listeners share were made again.
+    pub resubscriptions: u64,
+    /// How often a follower's past was read again, since a message was missing or came out of turn.
+    pub repairs: u64,
+    /// How often a follower was told [`Delivery::Gap`].
+    pub gaps: u64,
+    /// Signals that a listener has lost because its queue was full.
+    pub lost_signals: u64,
+}
+
 /// Logs and signals between replicas.
 ///
-/// Implementations: [`crate::memory::MemoryHub`] for one process. All pass the same suite of tests, `tests/contract.rs`.
+/// Implementations: [`crate::memory::MemoryHub`] for one process, [`crate::redis::RedisHub`] for many. All pass the same suite of tests, `tests/contract.rs`.
 pub trait Hub: Send + Sync + 'static {
     /// Takes a log over, making it if need be, and returns a fence higher than any before. Entries of an earlier owner are
     /// refused from now on. Renews the log's age. A log that has ended cannot be taken: [`HubError::Ended`].
     fn claim<'a>(&'a self, topic: &'a Topic, retention: Retention) -> HubFuture<'a, Fence>;
+
+    /// Takes a log over from exactly one owner: as [`Hub::claim`], if `from` is the log's fence now. Of many who take it over from
+    /// the same owner one succeeds.
+    ///
+    /// Refused, the first that applies: [`HubError::Unknown`] when the log that `from` was given for is gone;
+    /// [`HubError::Fenced`] when another has claimed it since; [`HubError::Ended`].
+    fn take_over<'a>(&'a self, topic: &'a Topic, from: Fence, retention: Retention) -> HubFuture<'a, Fence>;
+
+    /// The fence of a log's owner; `None` if nobody has claimed it, or it does not exist. A log that has ended keeps its own.
+    fn fence<'a>(&'a self, topic: &'a Topic) -> HubFuture<'a, Option<Fence>>;
 
     /// Appends an entry and returns its place once it can be had by every replica. `last` ends the log. Renews its age.
     ///
@@ -71,4 +97,9 @@ pub trait Hub: Send + Sync + 'static {
 
     /// Listens. The future resolves once signals sent from then on are received.
     fn listen<'a>(&'a self, channel: &'a Channel) -> HubFuture<'a, Listener>;
+
+    /// How well it works now, for readiness and metrics. Costs nothing and asks nobody. Of a hub that depends on nobody: well.
+    fn health(&self) -> Health {
+        Health::default()
+    }
 }

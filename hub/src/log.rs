@@ -4,6 +4,12 @@ use std::{fmt, str::FromStr, time::Duration};
 
 use bytes::Bytes;
 
+use crate::{HubError, within};
+
+/// What [`Topic`] and [`Channel`] promise.
+const TOPIC_BYTES: usize = 320;
+const CHANNEL_BYTES: usize = 128;
+
 /// The name of a log: at most 320 bytes of visible ASCII.
 ///
 /// The part before the first `/` decides where a clustered backend puts it, so that all logs of a session lie together.
@@ -60,6 +66,29 @@ pub enum Delivery {
     Gone,
 }
 
+// === impl Topic ===
+
+impl Topic {
+    pub(crate) fn check(&self) -> Result<(), HubError> {
+        within("a topic", self.0.len(), TOPIC_BYTES)
+    }
+}
+
+/// Topics name sessions, whose ids are secrets.
+impl fmt::Debug for Topic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Topic({}…)", self.0.get(..4).unwrap_or_default())
+    }
+}
+
+// === impl Channel ===
+
+impl Channel {
+    pub(crate) fn check(&self) -> Result<(), HubError> {
+        within("a channel", self.0.len(), CHANNEL_BYTES)
+    }
+}
+
 // === impl Position ===
 
 impl fmt::Display for Position {
@@ -86,11 +115,4 @@ impl FromStr for Position {
 fn decimal(text: &str) -> Result<u64, InvalidPosition> {
     let plain = text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
     if plain { text.parse().map_err(|_| InvalidPosition) } else { Err(InvalidPosition) }
-}
-
-/// Topics name sessions, whose ids are secrets.
-impl fmt::Debug for Topic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Topic({}…)", self.0.get(..4).unwrap_or_default())
-    }
 }

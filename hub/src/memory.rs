@@ -29,7 +29,6 @@
 //! ```
 
 mod log;
-mod signals;
 #[cfg(test)]
 mod tests;
 mod topics;
@@ -43,23 +42,17 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use tokio::{task::AbortHandle, time::MissedTickBehavior};
 
-use self::{
-    signals::Signals,
-    topics::{Append, Reader, SHARDS, Topics},
-};
+use self::topics::{Append, Reader, SHARDS, Topics};
 use crate::{
-    Channel, Delivery, Fence, Follower, Hub, HubError, HubFuture, Listener, Position, Retention, Signal,
-    Topic,
+    Channel, Delivery, Fence, Follower, Health, Hub, HubFuture, Listener, Position, Retention, Signal, Topic,
+    signals::{Backlog, Listening, Signals},
+    within,
 };
 
 /// How often the sweep runs, and how much it looks at: everything within 8 s, which is how long an expired log may linger
 /// and how late its followers may be told.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 const SWEEP_SHARDS: usize = 8;
-
-/// What [`Topic`] and [`Channel`] promise.
-const TOPIC_BYTES: usize = 320;
-const CHANNEL_BYTES: usize = 128;
 
 /// The most that a [`MemoryHub`] holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +125,8 @@ impl MemoryHub {
     pub fn new(limits: MemoryLimits) -> Self {
         let topics = Arc::new(Topics::new(limits));
         let sweep = tokio::spawn(sweep(Arc::clone(&topics))).abort_handle();
-        Self { limits, topics, signals: Arc::new(Signals::new(limits)), sweep }
+        let backlog = Backlog { signals: limits.pending_signals, bytes: limits.pending_bytes };
+        Self { limits, topics, signals: Arc::new(Signals::new(backlog)), sweep }
     }
 
     /// What it holds now.
@@ -159,9 +153,20 @@ impl Drop for MemoryHub {
 impl Hub for MemoryHub {
     fn claim<'a>(&'a self, topic: &'a Topic, retention: Retention) -> HubFuture<'a, Fence> {
         Box::pin(async move {
-            within("a topic", topic.0.len(), TOPIC_BYTES)?;
+            topic.check()?;
             self.topics.claim(topic, retention)
         })
+    }
+
+    fn take_over<'a>(&'a self, topic: &'a Topic, from: Fence, retention: Retention) -> HubFuture<'a, Fence> {
+        Box::pin(async move {
+            topic.check()?;
+            self.topics.take_over(topic, from, retention)
+        })
+    }
+
+    fn fence<'a>(&'a self, topic: &'a Topic) -> HubFuture<'a, Option<Fence>> {
+        Box::pin(async move { Ok(self.topics.fence(topic)) })
     }
 
     fn append<'a>(
@@ -173,7 +178,7 @@ impl Hub for MemoryHub {
         last: bool,
     ) -> HubFuture<'a, Position> {
         Box::pin(async move {
-            within("a topic", topic.0.len(), TOPIC_BYTES)?;
+            topic.check()?;
             within("an entry", payload.len(), self.limits.log_bytes)?;
             self.topics.append(topic, Append { fence, retention, payload, last })
         })
@@ -181,7 +186,7 @@ impl Hub for MemoryHub {
 
     fn follow<'a>(&'a self, topic: &'a Topic, after: Position) -> HubFuture<'a, Follower> {
         Box::pin(async move {
-            within("a topic", topic.0.len(), TOPIC_BYTES)?;
+            topic.check()?;
             Ok(match self.topics.follow(topic, after)? {
                 Some(reader) => deliveries(reader),
                 None => stream::iter([Ok(Delivery::Gone)]).boxed(),
@@ -202,7 +207,7 @@ impl Hub for MemoryHub {
 
     fn signal<'a>(&'a self, channel: &'a Channel, payload: Bytes) -> HubFuture<'a, ()> {
         Box::pin(async move {
-            within("a channel", channel.0.len(), CHANNEL_BYTES)?;
+            channel.check()?;
             within("a signal", payload.len(), self.limits.signal_bytes)?;
             self.signals.send(&Signal { channel: channel.clone(), payload });
             Ok(())
@@ -211,12 +216,19 @@ impl Hub for MemoryHub {
 
     fn listen<'a>(&'a self, channel: &'a Channel) -> HubFuture<'a, Listener> {
         Box::pin(async move {
-            within("a channel", channel.0.len(), CHANNEL_BYTES)?;
+            channel.check()?;
             let listening = self.signals.listen(channel);
-            let next =
-                |mut listening: signals::Listening| async { Some((listening.next().await?, listening)) };
+            let next = |mut listening: Listening| async { Some((listening.next().await?, listening)) };
             Ok(stream::unfold(listening, next).boxed())
         })
+    }
+
+    fn health(&self) -> Health {
+        Health {
+            gaps: self.topics.gaps.load(Ordering::Relaxed),
+            lost_signals: self.signals.lost.load(Ordering::Relaxed),
+            ..Health::default()
+        }
     }
 }
 
@@ -247,8 +259,4 @@ async fn sweep(topics: Arc<Topics>) {
             tokio::task::yield_now().await;
         }
     }
-}
-
-fn within(what: &'static str, size: usize, limit: usize) -> Result<(), HubError> {
-    if size > limit { Err(HubError::TooLarge { what, size, limit }) } else { Ok(()) }
 }

@@ -196,7 +196,8 @@ fn explain(json: &str, error: &serde_json::Error) -> Malformed {
 /// The members of an envelope as they came. `Some(None)` is a member that is present and null.
 #[derive(Default)]
 struct Envelope<'a> {
-    version: bool,
+    /// Whether it is the one that is spoken.
+    version: Option<bool>,
     id: Option<Option<RequestId>>,
     method: Option<Cow<'a, str>>,
     params: Option<Option<&'a RawValue>>,
@@ -211,7 +212,7 @@ impl<'a> Envelope<'a> {
     fn into_message(self) -> Result<Message<'a>, Malformed> {
         let id = self.id.clone().flatten();
         let refuse = |reason: &str| Err(Malformed::new(id.clone(), RpcError::invalid_request(reason)));
-        if !self.version {
+        if self.version != Some(true) {
             return refuse("`jsonrpc` must be \"2.0\"");
         }
         let params = self.params.flatten();
@@ -258,7 +259,9 @@ impl<'de> de::Visitor<'de> for EnvelopeVisitor {
         let mut envelope = Envelope::default();
         while let Some(Text(key)) = map.next_key::<Text<'de>>()? {
             match &*key {
-                "jsonrpc" => envelope.version = map.next_value::<Text<'de>>()?.0 == "2.0",
+                "jsonrpc" => {
+                    once(&mut envelope.version, map.next_value::<Text<'de>>()?.0 == "2.0", "jsonrpc")?;
+                }
                 "id" => once(&mut envelope.id, map.next_value()?, "id")?,
                 "method" => once(&mut envelope.method, map.next_value::<Text<'de>>()?.0, "method")?,
                 "params" if envelope.params.is_some() => return Err(de::Error::duplicate_field("params")),

@@ -4,11 +4,12 @@ use std::{io, net::SocketAddr, sync::Arc};
 
 use actix_web::{App, HttpResponse, HttpServer, dev::Server, web};
 
-use crate::{drain::Drain, telemetry::Metrics};
+use crate::{config::Readiness, drain::Drain, session::Core};
 
 struct Admin {
-    metrics: Arc<Metrics>,
+    core: Arc<Core>,
     drain: Drain,
+    readiness: Readiness,
 }
 
 /// Serves `/livez`, `/readyz` and `/metrics`, and says where.
@@ -17,10 +18,11 @@ struct Admin {
 /// That the address cannot be bound.
 pub(crate) fn serve(
     bind: SocketAddr,
-    metrics: Arc<Metrics>,
+    core: Arc<Core>,
     drain: Drain,
+    readiness: Readiness,
 ) -> io::Result<(Server, SocketAddr)> {
-    let admin = web::Data::new(Admin { metrics, drain });
+    let admin = web::Data::new(Admin { core, drain, readiness });
     let server = HttpServer::new(move || {
         App::new()
             .app_data(admin.clone())
@@ -42,14 +44,18 @@ async fn alive() -> HttpResponse {
     HttpResponse::Ok().body("ok\n")
 }
 
-/// Ready: not shutting down.
+/// Ready: not shutting down, and what requests need is there, unless readiness does not depend on it.
 async fn ready(admin: web::Data<Admin>) -> HttpResponse {
     if admin.drain.is_draining() {
         return HttpResponse::ServiceUnavailable().body("draining\n");
     }
-    HttpResponse::Ok().body("ok\n")
+    match (admin.core.unreachable(), admin.readiness) {
+        (None, _) => HttpResponse::Ok().body("ok\n"),
+        (Some(why), Readiness::Degrade) => HttpResponse::Ok().body(format!("degraded: {why}\n")),
+        (Some(why), Readiness::Fail) => HttpResponse::ServiceUnavailable().body(format!("{why}\n")),
+    }
 }
 
 async fn metrics_text(admin: web::Data<Admin>) -> HttpResponse {
-    HttpResponse::Ok().content_type("text/plain; version=0.0.4").body(admin.metrics.render())
+    HttpResponse::Ok().content_type("text/plain; version=0.0.4").body(admin.core.metrics())
 }

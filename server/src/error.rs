@@ -41,6 +41,8 @@ pub(crate) enum Refusal {
     HeaderMismatch(String),
     /// The parameters do not fit the method.
     InvalidParams(String),
+    /// The client did not declare what the request needs; the error says what that is.
+    MissingCapability(RpcError),
     /// The method is not served in this revision.
     MethodNotFound {
         /// Its name.
@@ -58,6 +60,11 @@ pub(crate) enum Refusal {
     TooMany(&'static str),
     /// The store or the hub cannot be reached.
     BackendUnavailable(&'static str),
+    /// The store was emptied, and sessions are opened again at a bounded rate.
+    Recovering {
+        /// When it is this client's turn, for all that can be told.
+        after: Duration,
+    },
     /// This replica is shutting down.
     Draining,
     /// The HTTP method is not served on this path.
@@ -81,7 +88,10 @@ impl Refusal {
     /// The answer to this refusal.
     pub(crate) fn answer(&self) -> Answer {
         let (status, error) = self.status_and_error();
-        let retry_after = (status == 503).then_some(Duration::from_secs(1));
+        let retry_after = match self {
+            Self::Recovering { after } => Some(*after),
+            _ => (status == 503).then_some(Duration::from_secs(1)),
+        };
         Answer { status, error, retry_after }
     }
 
@@ -113,6 +123,7 @@ impl Refusal {
             Self::Revision(dispute) => (400, dispute.to_rpc()),
             Self::HeaderMismatch(reason) => (400, RpcError::new(code::HEADER_MISMATCH, reason)),
             Self::InvalidParams(reason) => (400, RpcError::invalid_params(reason)),
+            Self::MissingCapability(error) => (400, error.clone()),
             Self::MethodNotFound { method, modern } => {
                 (if *modern { 404 } else { 200 }, RpcError::method_not_found(&beginning(method)))
             }
@@ -122,6 +133,9 @@ impl Refusal {
             Self::TooMany(what) => (503, RpcError::internal(format!("too many {what}; try again later"))),
             Self::BackendUnavailable(what) => {
                 (503, RpcError::internal(format!("{what} cannot be reached; try again later")))
+            }
+            Self::Recovering { .. } => {
+                (503, RpcError::internal("all clients open new sessions at the moment; try again later"))
             }
             Self::Draining => (503, RpcError::internal("this replica is shutting down; try again")),
             Self::HttpMethod(allowed) => (405, invalid(format!("served on this path: {allowed}"))),
@@ -168,6 +182,54 @@ impl From<HubError> for Refusal {
                 tracing::warn!(error = &error as &dyn std::error::Error, "the hub failed");
                 Self::BackendUnavailable("the hub")
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trunkline_store::Operation;
+
+    use super::*;
+
+    /// A 404 tells a client to throw its session away, and all of them would do so at once.
+    #[test]
+    fn a_store_or_hub_that_is_away_is_503_and_never_404() {
+        let away = || std::io::Error::from(std::io::ErrorKind::ConnectionRefused).into();
+        let store =
+            [Operation::Create, Operation::Load, Operation::Change, Operation::Touch, Operation::Delete];
+        let store =
+            store.map(|operation| Refusal::from(StoreError::Unavailable { operation, source: away() }));
+        let hub = [
+            trunkline_hub::Operation::Append,
+            trunkline_hub::Operation::Follow,
+            trunkline_hub::Operation::Signal,
+        ];
+        let hub = hub.map(|operation| Refusal::from(HubError::Unavailable { operation, source: away() }));
+        for refusal in store.into_iter().chain(hub) {
+            let answer = refusal.answer();
+            assert_eq!((answer.status, answer.error.code), (503, code::INTERNAL), "{refusal:?}");
+            assert!(answer.retry_after.is_some_and(|after| !after.is_zero()), "{refusal:?}");
+            assert!(!answer.error.message.contains("refused"), "no internals: {}", answer.error.message);
+        }
+    }
+
+    #[test]
+    fn whoever_is_refused_for_now_is_told_when_to_come_back() {
+        for (refusal, for_now) in [
+            (Refusal::Draining, true),
+            (Refusal::TooMany("streams"), true),
+            (Refusal::BackendUnavailable("the hub"), true),
+            (Refusal::SessionUnknown, false),
+            (Refusal::SessionRequired, false),
+            (Refusal::BodyTooLarge { limit: 1 }, false),
+        ] {
+            let answer = refusal.answer();
+            assert_eq!(
+                (answer.status == 503, answer.retry_after.is_some()),
+                (for_now, for_now),
+                "{refusal:?}"
+            );
         }
     }
 }

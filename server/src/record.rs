@@ -32,6 +32,8 @@ pub(crate) mod field {
     pub(crate) const OPEN: &str = "open";
     /// The least severe log message that is wanted.
     pub(crate) const LOG_LEVEL: &str = "log_level";
+    /// Counts the streams that listened.
+    pub(crate) const LISTENERS: &str = "listeners";
     /// Before the URI of each subscribed resource.
     pub(crate) const SUBSCRIPTION: &str = "sub:";
     /// Before the name of each value of the application.

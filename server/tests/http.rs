@@ -9,6 +9,8 @@ mod http {
     mod connections;
     mod custom_headers;
     mod eras;
+    mod failures;
+    mod http2;
     mod initialize;
     mod limits;
     mod lists;

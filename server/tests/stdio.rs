@@ -9,6 +9,7 @@ mod stdio {
 
     mod calls;
     mod changes;
+    mod errors;
     mod framing;
     mod handshake;
     mod shutdown;

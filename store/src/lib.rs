@@ -4,12 +4,14 @@
 //! - [`SessionStore`]: the face; every rule that an implementation keeps stands there
 //! - [`Key`], [`Record`], [`RecordLimits`]: what is stored, and how much of it
 //! - [`memory`]: the implementation for one process
+//! - [`redis`]: the one that processes share
 //! - [`StoreError`]: what can go wrong, and whether to try again
 
 mod error;
 mod limits;
 pub mod memory;
 mod record;
+pub mod redis;
 mod store;
 
 pub use error::{Operation, Retry, StoreError};

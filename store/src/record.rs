@@ -15,6 +15,8 @@ pub enum Kind {
     Task,
     /// Something that may be used once.
     Nonce,
+    /// The endpoint itself: the leases of its replicas, and the mark by which they see that the store was emptied.
+    Endpoint,
 }
 
 /// The name of a record.

@@ -32,7 +32,7 @@ pub struct Changes(tokio::sync::broadcast::Receiver<Change>);
 /// What is over a bound of [`crate::RecordLimits`] is refused with [`StoreError::TooLarge`], and nothing is changed.
 /// Names and values are measured before anything else.
 ///
-/// Implementations: [`crate::memory::MemoryStore`] for one process. All pass the same suite of tests, `tests/contract.rs`.
+/// Implementations: [`crate::memory::MemoryStore`] for one process, [`crate::redis::RedisStore`] for many. All pass the same suite of tests, `tests/contract.rs`.
 pub trait SessionStore: Send + Sync + 'static {
     /// Creates a record that expires after `ttl` unless touched. `false` if one with this key exists, which is left as it is.
     fn create<'a>(&'a self, key: &'a Key, record: Record, ttl: Duration) -> StoreFuture<'a, bool>;

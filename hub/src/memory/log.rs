@@ -76,6 +76,11 @@ impl Log {
         Ok(())
     }
 
+    /// `None` until somebody claims the log.
+    pub(super) fn fence(&self) -> Option<Fence> {
+        (self.fence != Fence::default()).then_some(self.fence)
+    }
+
     /// Whether an entry of this owner is taken.
     pub(super) fn admit(&self, fence: Option<Fence>) -> Result<(), HubError> {
         let fence = fence.unwrap_or_default();

@@ -3,6 +3,7 @@
 use futures_util::FutureExt;
 
 use super::*;
+use crate::HubError;
 
 const KEEP: Retention = Retention { entries: 1000, age: Duration::from_secs(60) };
 

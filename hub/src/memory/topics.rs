@@ -42,6 +42,8 @@ pub(super) struct Topics {
     pub(super) logs: AtomicUsize,
     pub(super) bytes: AtomicUsize,
     pub(super) followers: AtomicUsize,
+    /// How often a follower was told of a gap.
+    pub(super) gaps: AtomicU64,
     /// The last number given to a log or a fence. Starts at the time, so that those of an earlier process are lower.
     serial: AtomicU64,
     made_room: Mutex<Option<Instant>>,
@@ -99,6 +101,7 @@ impl Topics {
             logs: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
             followers: AtomicUsize::new(0),
+            gaps: AtomicU64::new(0),
             serial: AtomicU64::new(u64::try_from(since_epoch.as_micros()).unwrap_or_default()),
             made_room: Mutex::new(None),
         }
@@ -111,6 +114,26 @@ impl Topics {
             state.log_or_new(self, retention, now).claim(fence, retention, now)?;
             Ok(fence)
         })
+    }
+
+    pub(super) fn take_over(
+        &self,
+        topic: &Topic,
+        from: Fence,
+        retention: Retention,
+    ) -> Result<Fence, HubError> {
+        let step = |_: &Arc<Slot>, state: &mut State| {
+            let log = state.log.as_mut().ok_or(HubError::Unknown)?;
+            log.admit(Some(from))?;
+            let fence = Fence(self.serial());
+            log.claim(fence, retention, Instant::now())?;
+            Ok(fence)
+        };
+        self.visit(topic, step).unwrap_or(Err(HubError::Unknown))
+    }
+
+    pub(super) fn fence(&self, topic: &Topic) -> Option<Fence> {
+        self.visit(topic, |_, state| state.log.as_ref().and_then(Log::fence)).flatten()
     }
 
     pub(super) fn append(&self, topic: &Topic, append: Append) -> Result<Position, HubError> {
@@ -365,6 +388,9 @@ impl Reader {
             let woken = slot.wake.notified();
             match self.read() {
                 Read::Delivery(delivery, place) => {
+                    if delivery == Delivery::Gap {
+                        self.topics.gaps.fetch_add(1, Ordering::Relaxed);
+                    }
                     self.place = place;
                     return Some(delivery);
                 }

@@ -35,6 +35,7 @@ pub(super) async fn a_new_log_is_not_the_old_one<F: Fixture>(fixture: F) {
     assert_eq!(numbers(&mut follower, 2).await, [1, 2]);
     here.delete(&topic).await.unwrap();
     let first = say(&here, &topic, None, keep, 11).await.unwrap();
+    fixture.pass(F::TICK).await;
     assert_eq!(next(&mut follower).await, Some(Delivery::Gone), "it followed the old one");
     assert_eq!(next(&mut follower).await, None);
     assert!(old.iter().all(|place| *place < first), "{old:?} then {first}");
@@ -84,6 +85,8 @@ pub(super) async fn an_idle_log_expires<F: Fixture>(fixture: F) {
     assert_gone(&here, &open, in_open).await;
     assert_gone(&there, &ended, in_ended).await;
     assert!(matches!(say(&here, &claimed, fence, keep, 1).await, Err(HubError::Unknown)));
+    assert!(matches!(there.take_over(&claimed, fence.unwrap(), keep).await, Err(HubError::Unknown)));
+    assert_eq!(there.fence(&claimed).await.unwrap(), None);
     let new = end(&here, &ended, None, keep, 2).await.unwrap();
     assert!(new > in_ended);
     assert_eq!(to_the_end(&there, &ended, Position::default()).await, [Some(2)], "a new log");

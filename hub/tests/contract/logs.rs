@@ -151,6 +151,7 @@ pub(super) async fn a_slow_follower_meets_a_gap<F: Fixture>(fixture: F) {
     for n in 6..=9 {
         say(&here, &topic, None, keep, n).await.unwrap();
     }
+    fixture.pass(F::TICK).await;
     assert_eq!(next(&mut slow).await, Some(Delivery::Gap));
     assert_eq!(numbers(&mut slow, 2).await, [7, 8], "goes on after the gap");
     end(&here, &topic, None, keep, 10).await.unwrap();

@@ -1,6 +1,6 @@
 //! Claims and fences.
 
-use trunkline_hub::{Delivery, HubError, Position};
+use trunkline_hub::{Delivery, Fence, HubError, Position};
 
 use super::{Fixture, assert_gone, end, next, numbers, plenty, say, to_the_end, topic};
 
@@ -87,4 +87,40 @@ pub(super) async fn a_fence_does_not_outlive_its_log<F: Fixture>(fixture: F) {
     assert!(matches!(say(&here, &topic, fence, keep, 4).await, Err(HubError::Fenced)));
     end(&there, &topic, new, keep, 5).await.unwrap();
     assert_eq!(to_the_end(&here, &topic, Position::default()).await, [Some(5)]);
+}
+
+pub(super) async fn a_log_is_taken_over_from_one_owner<F: Fixture>(fixture: F) {
+    let [here, there] = fixture.replicas().await;
+    let (topic, keep) = (topic("s/1"), plenty::<F>());
+    let unknown = |refused| matches!(refused, Err(HubError::Unknown));
+    assert!(unknown(there.take_over(&topic, Fence(1), keep).await), "nothing to take over");
+    assert_eq!(there.fence(&topic).await.unwrap(), None);
+    say(&here, &topic, None, keep, 0).await.unwrap();
+    assert_eq!(there.fence(&topic).await.unwrap(), None, "nobody's");
+
+    let first = here.claim(&topic, keep).await.unwrap();
+    assert_eq!(there.fence(&topic).await.unwrap(), Some(first));
+    say(&here, &topic, Some(first), keep, 1).await.unwrap();
+    let second = there.take_over(&topic, first, keep).await.unwrap();
+    assert!(second > first);
+    assert_eq!(here.fence(&topic).await.unwrap(), Some(second));
+    assert!(matches!(say(&here, &topic, Some(first), keep, 99).await, Err(HubError::Fenced)));
+    assert!(matches!(here.take_over(&topic, first, keep).await, Err(HubError::Fenced)), "once");
+    say(&there, &topic, Some(second), keep, 2).await.unwrap();
+
+    let third = here.take_over(&topic, second, keep).await.unwrap();
+    end(&here, &topic, Some(third), keep, 3).await.unwrap();
+    assert!(
+        matches!(there.take_over(&topic, second, keep).await, Err(HubError::Fenced)),
+        "rather than ended"
+    );
+    assert!(matches!(there.take_over(&topic, third, keep).await, Err(HubError::Ended)));
+    assert_eq!(there.fence(&topic).await.unwrap(), Some(third), "still the owner's");
+    assert_eq!(to_the_end(&there, &topic, Position::default()).await, [Some(0), Some(1), Some(2), Some(3)]);
+
+    here.delete(&topic).await.unwrap();
+    assert!(unknown(there.take_over(&topic, third, keep).await));
+    assert_eq!(there.fence(&topic).await.unwrap(), None);
+    say(&here, &topic, None, keep, 4).await.unwrap();
+    assert!(unknown(there.take_over(&topic, third, keep).await), "another log of that name");
 }

@@ -119,6 +119,28 @@ pub(super) async fn one_claim_is_the_highest<F: Fixture>(fixture: F) {
     }
 }
 
+pub(super) async fn one_of_many_takes_a_log_over<F: Fixture>(fixture: F) {
+    let hubs = fixture.replicas().await;
+    for round in 0..F::ROUNDS {
+        let (topic, keep) = (topic(&format!("s/{round}")), plenty::<F>());
+        let dead = hubs[0].claim(&topic, keep).await.unwrap();
+        let taken = at_once(8, |n| {
+            let (hub, topic) = (Arc::clone(&hubs[n % 2]), topic.clone());
+            async move {
+                match hub.take_over(&topic, dead, keep).await {
+                    Ok(fence) => Some(fence),
+                    Err(HubError::Fenced) => None,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        });
+        let winners: Vec<_> = taken.await.into_iter().flatten().collect();
+        assert_eq!(winners.len(), 1);
+        assert_eq!(hubs[1].fence(&topic).await.unwrap(), Some(winners[0]));
+        hubs[0].delete(&topic).await.unwrap();
+    }
+}
+
 pub(super) async fn a_takeover_silences_the_owner_before<F: Fixture>(fixture: F) {
     let hubs = fixture.replicas().await;
     for round in 0..F::ROUNDS {

@@ -69,6 +69,7 @@ pub(crate) fn behaviours<F: Fixture>() -> Vec<Behaviour<F>> {
         ("the highest fence writes", |f| Box::pin(owners::the_highest_fence_writes(f))),
         ("an ended log has no new owner", |f| Box::pin(owners::an_ended_log_has_no_new_owner(f))),
         ("a fence does not outlive its log", |f| Box::pin(owners::a_fence_does_not_outlive_its_log(f))),
+        ("a log is taken over from one owner", |f| Box::pin(owners::a_log_is_taken_over_from_one_owner(f))),
         ("a deleted log is gone", |f| Box::pin(lives::a_deleted_log_is_gone(f))),
         ("a new log is not the old one", |f| Box::pin(lives::a_new_log_is_not_the_old_one(f))),
         ("deleting nothing disturbs nobody", |f| Box::pin(lives::deleting_nothing_disturbs_nobody(f))),
@@ -91,6 +92,7 @@ pub(crate) fn races<F: Fixture>() -> Vec<Behaviour<F>> {
         }),
         ("all followers see one order", |f| Box::pin(races::all_followers_see_one_order(f))),
         ("one claim is the highest", |f| Box::pin(races::one_claim_is_the_highest(f))),
+        ("one of many takes a log over", |f| Box::pin(races::one_of_many_takes_a_log_over(f))),
         ("a takeover silences the owner before", |f| {
             Box::pin(races::a_takeover_silences_the_owner_before(f))
         }),

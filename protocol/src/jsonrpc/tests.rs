@@ -110,8 +110,17 @@ fn json_that_is_no_message_is_an_invalid_request_and_names_the_id() {
 
 #[test]
 fn a_repeated_member_is_refused() {
-    let body = r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}"#;
-    assert_eq!(refused(body), (Some(RequestId::Number(1)), code::INVALID_REQUEST));
+    for body in [
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}"#,
+        r#"{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"ping"}"#,
+        r#"{"jsonrpc":"1.0","jsonrpc":"2.0","id":1,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"result":{},"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"a"},"error":{"code":1,"message":"a"}}"#,
+    ] {
+        assert_eq!(refused(body), (Some(RequestId::Number(1)), code::INVALID_REQUEST), "{body}");
+    }
+    // With two of them there is no telling which one to answer.
+    assert_eq!(refused(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#), (None, code::INVALID_REQUEST));
 }
 
 #[test]

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use trunkline_hub::{Hub, memory::MemoryHub};
-use trunkline_store::{SessionStore, memory::MemoryStore};
+use trunkline_hub::Retention;
+use trunkline_redis::OpenError;
 
-use super::server::Server;
+use super::{backends::Backends, server::Server};
 use crate::{
-    config::{Backend, Config},
+    config::Config,
     drain::Drain,
     keys::{KeyRing, RingError},
+    outbox::Logs,
     registry::{Catalog, CatalogError, Registry, Services},
     session::Core,
     telemetry::Metrics,
@@ -28,9 +29,9 @@ pub enum StartError {
     /// The address of a listener, or the thread to serve on, is not to be had.
     #[error("the server cannot listen")]
     Listen(#[source] std::io::Error),
-    /// A backend that this version does not have.
-    #[error("the store or hub {0:?} is not available in this version; use \"memory\"")]
-    Backend(Backend),
+    /// What `[store]` and `[hub]` say of Redis cannot be used. That Redis is away is no reason.
+    #[error("the store or the hub cannot be used")]
+    Backend(#[from] OpenError),
 }
 
 /// A server that can be run.
@@ -59,11 +60,6 @@ impl App {
     /// # Errors
     /// What cannot be served.
     pub(super) fn new(server: Server, config: Config) -> Result<Self, StartError> {
-        for backend in [&config.store.url, config.hub_url()] {
-            if *backend != Backend::Memory {
-                return Err(StartError::Backend(backend.clone()));
-            }
-        }
         let keys = if config.keys.ring.is_empty() {
             KeyRing::generate()
         } else {
@@ -73,44 +69,34 @@ impl App {
         Ok(Self { config, catalog, keys })
     }
 
-    /// Makes the shared parts. Within a runtime: the store and the hub sweep in the background.
-    pub(super) fn assemble(self) -> (Assembled, Config) {
+    /// Makes the shared parts. Within a runtime that outlives them: the store and the hub work in the background.
+    ///
+    /// # Errors
+    /// That a backend cannot be used.
+    pub(super) fn assemble(self) -> Result<(Assembled, Config), StartError> {
         let Self { config, catalog, keys } = self;
-        let store: Arc<dyn SessionStore> = Arc::new(MemoryStore::new(store_limits(&config)));
-        let hub: Arc<dyn Hub> = Arc::new(MemoryHub::new(hub_limits(&config)));
+        let Backends { store, hub } = Backends::open(&config)?;
         let metrics = Arc::new(Metrics::default());
+        let replica: Box<str> = URL_SAFE_NO_PAD.encode(rand::random::<[u8; 6]>()).into();
+        let logs = Arc::new(Logs {
+            hub: hub.clone(),
+            retention: Retention { entries: config.limits.log_entries, age: config.limits.log_age },
+            bytes: config.limits.log_bytes,
+            replica: replica.clone(),
+        });
         let services = Arc::new(Services {
             store,
             hub,
+            logs,
             keys,
             limits: config.limits.clone(),
             metrics: metrics.clone(),
-            replica: URL_SAFE_NO_PAD.encode(rand::random::<[u8; 6]>()).into(),
+            replica,
+            recovery_rate: config.store.recovery_rate,
             session_ttl: config.store.session_ttl,
         });
         let (init_ttl, heartbeat) = (config.store.init_ttl, config.server.stream_keep_alive);
         let core = Arc::new(Core::new(Registry::new(catalog), services, init_ttl, heartbeat));
-        (Assembled { core, drain: Drain::default(), metrics }, config)
+        Ok((Assembled { core, drain: Drain::default(), metrics }, config))
     }
-}
-
-fn store_limits(config: &Config) -> trunkline_store::memory::MemoryLimits {
-    let limits = &config.limits;
-    // A dozen fields of the session's own, its subscriptions, and the application's values.
-    let session = limits.session_values + limits.subscriptions_per_session + 16;
-    // A task's result in parts, and the list of a principal's tasks.
-    let result = limits.result_bytes.div_ceil(limits.value_bytes.max(1)) + 1;
-    let list = limits.tasks_per_principal.min(1000) + 1;
-    trunkline_store::memory::MemoryLimits {
-        records: limits.sessions,
-        record: trunkline_store::RecordLimits {
-            value_bytes: limits.value_bytes,
-            fields: session.max(result).max(list),
-            ..Default::default()
-        },
-    }
-}
-
-fn hub_limits(config: &Config) -> trunkline_hub::memory::MemoryLimits {
-    trunkline_hub::memory::MemoryLimits { log_bytes: config.limits.log_bytes, ..Default::default() }
 }

@@ -1,5 +1,6 @@
 //! A server: what a developer declares, put together with a configuration, and run.
 
+mod backends;
 mod build;
 mod cli;
 mod run;

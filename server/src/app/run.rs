@@ -52,14 +52,18 @@ pub(super) async fn serve(
     end: impl Future<Output = ()> + 'static,
 ) -> io::Result<()> {
     let workers = app.config.server.worker_count().get();
-    let (assembled, config) = app.assemble();
+    let (assembled, config) = app.assemble().map_err(io::Error::other)?;
     let endpoint = web::Data::new(Endpoint {
         core: assembled.core.clone(),
         drain: assembled.drain.clone(),
         settings: Settings::of(&config),
     });
-    let (admin, admin_address) =
-        admin::serve(config.server.admin_bind, assembled.metrics.clone(), assembled.drain.clone())?;
+    let (admin, admin_address) = admin::serve(
+        config.server.admin_bind,
+        assembled.core.clone(),
+        assembled.drain.clone(),
+        config.server.readiness,
+    )?;
     let listener = listen(config.server.bind)?;
     let address = listener.local_addr()?;
     let builder = Server::build().workers(workers).disable_signals().shutdown_timeout(LAST_WORDS);
@@ -91,7 +95,7 @@ fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {
 /// Serves one client over standard input and output.
 pub(super) fn stdio(app: App) -> io::Result<()> {
     actix_web::rt::System::new().block_on(async move {
-        let (assembled, config) = app.assemble();
+        let (assembled, config) = app.assemble().map_err(io::Error::other)?;
         let core = actix_web::rt::spawn(assembled.core.clone().run());
         let settings = stdio::Settings {
             line: config.limits.body,
@@ -135,6 +139,8 @@ async fn shut_down(
         tracing::warn!("the grace period is over; what still runs is given up");
     }
     close(&assembled.drain, &assembled.core);
+    // Its clients go on elsewhere at once, rather than when its lease has lapsed.
+    assembled.core.leave().await;
     server.stop(true).await;
 }
 

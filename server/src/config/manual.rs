@@ -6,7 +6,7 @@ use std::fmt::{self, Display, Write};
 use super::{
     Config,
     table::{FILE_SUFFIX, Key, SECTIONS, Section, Slot},
-    types::{Backend, LogFormat, LogLevel, Sessions},
+    types::{Backend, LogFormat, LogLevel, Readiness, Sessions},
     value::{show_size, show_time},
 };
 
@@ -109,7 +109,9 @@ fn kind(slot: &Slot) -> String {
         Slot::Count(range, _) | Slot::Workers(range, _) => {
             format!("number, {} to {}", range.start(), range.end())
         }
-        Slot::Backend(_) | Slot::OtherBackend(_) => "`\"memory\"`".to_owned(),
+        Slot::Backend(_) | Slot::OtherBackend(_) => "`\"memory\"`, URL".to_owned(),
+        Slot::File(_) => "path of a file".to_owned(),
+        Slot::Readiness(_) => words(Readiness::NAMES),
         Slot::Ring(_) => "list of `NAME:KEY`".to_owned(),
     }
 }
@@ -125,6 +127,8 @@ fn default_of(key: &Key) -> Option<String> {
         Slot::Origins(_) | Slot::Hosts(_) => Some("[]".to_owned()),
         Slot::Boolean(field) => Some(field(config).to_string()),
         Slot::Sessions(field) => Some(quoted(word(field(config), Sessions::NAMES))),
+        Slot::Readiness(field) => Some(quoted(word(field(config), Readiness::NAMES))),
+        Slot::File(field) => field(config).as_ref().map(|path| quoted(path.display())),
         Slot::LogFormat(field) => Some(quoted(word(field(config), LogFormat::NAMES))),
         Slot::LogLevel(field) => Some(quoted(word(field(config), LogLevel::NAMES))),
         Slot::Time(_, field) => Some(quoted(show_time(*field(config)))),
@@ -142,6 +146,7 @@ fn sample(slot: &Slot) -> &'static str {
     match slot {
         Slot::PublicUrl(_) => r#""https://mcp.example.com""#,
         Slot::Workers(..) => "2",
+        Slot::File(_) => r#""/etc/ssl/redis-ca.pem""#,
         _ => r#""memory""#,
     }
 }
@@ -167,7 +172,7 @@ fn word<T: PartialEq>(value: &T, names: &[(&'static str, T)]) -> &'static str {
 fn backend(backend: &Backend) -> &'static str {
     match backend {
         Backend::Memory => "memory",
-        Backend::Redis { .. } => "redis://…",
+        Backend::Redis(_) => "redis://…",
     }
 }
 
@@ -242,6 +247,7 @@ mod tests {
         // These have no default to write, and the example shows some value.
         config.server.public_url.take().unwrap();
         config.server.workers.take().unwrap();
+        config.store.ca_path.take().unwrap();
         config.hub.url.take().unwrap();
         assert_eq!(config, Config::default());
     }

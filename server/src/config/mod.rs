@@ -27,7 +27,7 @@ pub use fault::{Fault, Faults, Place};
 pub use manual::{example_file, manual_page};
 pub use sections::{HubConfig, KeyConfig, Limits, ServerConfig, StoreConfig, TelemetryConfig};
 pub use trunkline_protocol::header::{AllowedHost, AllowedOrigin};
-pub use types::{Backend, LogFormat, LogLevel, PublicUrl, RedisMode, RingKey, Sessions};
+pub use types::{Backend, LogFormat, LogLevel, PublicUrl, Readiness, RingKey, Sessions};
 
 use rules::RULES;
 use source::{Given, Setting};

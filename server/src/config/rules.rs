@@ -2,7 +2,7 @@
 
 use super::{
     Config,
-    types::{Backend, RedisMode},
+    types::Backend,
     value::{show_size, show_time},
 };
 
@@ -41,8 +41,7 @@ pub(super) static RULES: &[Rule] = &[
         broken: streams_part_over_whole,
     },
     Rule { keys: &[("limits", "log_bytes"), ("limits", "result_bytes")], broken: result_over_log },
-    Rule { keys: &[("store", "url")], broken: |config| not_built_in(Some(&config.store.url)) },
-    Rule { keys: &[("hub", "url")], broken: |config| not_built_in(config.hub.url.as_ref()) },
+    Rule { keys: &[("hub", "url"), ("store", "url")], broken: half_shared },
     Rule { keys: &[("store", "url"), ("keys", "ring")], broken: shared_without_keys },
 ];
 
@@ -135,17 +134,14 @@ fn result_over_log(config: &Config) -> Option<Broken> {
     broken(what, format!("raise limits.log_bytes to {result} or more"))
 }
 
-fn not_built_in(backend: Option<&Backend>) -> Option<Broken> {
-    let Some(Backend::Redis { mode, .. }) = backend else {
+/// Replicas that share sessions hear nothing of each other, or hear of sessions that they do not share.
+fn half_shared(config: &Config) -> Option<Broken> {
+    let (store, hub) = (&config.store.url == &Backend::Memory, config.hub_url() == &Backend::Memory);
+    if store == hub {
         return None;
-    };
-    let scheme = match mode {
-        RedisMode::Plain => "redis",
-        RedisMode::Tls => "rediss",
-        RedisMode::Sentinel => "redis+sentinel",
-        RedisMode::Cluster => "redis+cluster",
-    };
-    broken(format!("this build serves `memory` only, not {scheme}"), r#"write "memory", and run one replica"#)
+    }
+    let what = "of the store and the hub, one is shared and the other in memory";
+    broken(what.to_owned(), "leave hub.url out: it is the store's then")
 }
 
 /// Replicas that share sessions but not keys refuse each other's session ids.

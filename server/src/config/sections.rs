@@ -5,12 +5,13 @@
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     num::NonZeroUsize,
+    path::PathBuf,
     time::Duration,
 };
 
 use trunkline_protocol::header::{AllowedHost, AllowedOrigin, HostPolicy, OriginPolicy};
 
-use super::types::{Backend, LogFormat, LogLevel, PublicUrl, RingKey, Sessions};
+use super::types::{Backend, LogFormat, LogLevel, PublicUrl, Readiness, RingKey, Sessions};
 
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
@@ -53,6 +54,8 @@ pub struct ServerConfig {
     pub drain_grace: Duration,
     /// How long the listener stays open after readiness turned false.
     pub drain_delay: Duration,
+    /// What a replica that cannot reach its backends says on `/readyz`.
+    pub readiness: Readiness,
     /// Whether the transport of 2024-11-05 is served, `GET /sse` and `POST /messages`.
     pub sse_2024: bool,
 }
@@ -68,6 +71,16 @@ pub struct StoreConfig {
     pub session_ttl: Duration,
     /// How long a session lives that never got past `initialize`.
     pub init_ttl: Duration,
+    /// Shared connections to each primary of Redis.
+    pub connections: usize,
+    /// The longest that connecting to Redis may take.
+    pub connect_timeout: Duration,
+    /// The longest that an answer of Redis may take.
+    pub response_timeout: Duration,
+    /// Certificates to trust instead of the system's.
+    pub ca_path: Option<PathBuf>,
+    /// Sessions a second that this replica opens after the store was found empty.
+    pub recovery_rate: usize,
 }
 
 /// `[hub]`: how replicas talk.
@@ -166,6 +179,7 @@ impl Default for ServerConfig {
             request_timeout: 5 * SECOND,
             drain_grace: 30 * SECOND,
             drain_delay: Duration::ZERO,
+            readiness: Readiness::Fail,
             sse_2024: true,
         }
     }
@@ -202,7 +216,17 @@ impl ServerConfig {
 
 impl Default for StoreConfig {
     fn default() -> Self {
-        Self { url: Backend::Memory, prefix: "trunkline".to_owned(), session_ttl: HOUR, init_ttl: MINUTE }
+        Self {
+            url: Backend::Memory,
+            prefix: "trunkline".to_owned(),
+            session_ttl: HOUR,
+            init_ttl: MINUTE,
+            connections: 4,
+            connect_timeout: 2 * SECOND,
+            response_timeout: SECOND,
+            ca_path: None,
+            recovery_rate: 200,
+        }
     }
 }
 

@@ -1,12 +1,12 @@
 //! Every key there is: the table from which the file, the environment, the suggestions and the manual are made.
 
-use std::{num::NonZeroUsize, ops::RangeInclusive, time::Duration};
+use std::{num::NonZeroUsize, ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use trunkline_protocol::header::{AllowedHost, AllowedOrigin};
 
 use super::{
     Config,
-    types::{Backend, LogFormat, LogLevel, PublicUrl, RingKey, Sessions},
+    types::{Backend, LogFormat, LogLevel, PublicUrl, Readiness, RingKey, Sessions},
     value::{self, Raw, Wrong},
 };
 
@@ -39,6 +39,8 @@ pub(super) enum Slot {
     Hosts(Field<Vec<AllowedHost>>),
     Boolean(Field<bool>),
     Sessions(Field<Sessions>),
+    Readiness(Field<Readiness>),
+    File(Field<Option<PathBuf>>),
     LogFormat(Field<LogFormat>),
     LogLevel(Field<LogLevel>),
     Time(RangeInclusive<Duration>, Field<Duration>),
@@ -196,6 +198,13 @@ const SERVER: &[Key] = &[
     ),
     key(
         "server",
+        "readiness",
+        Slot::Readiness(|c| &mut c.server.readiness),
+        "What `/readyz` says while the store or the hub cannot be reached. `fail`: not ready. `degrade`: ready, since requests that \
+         need neither are served, and the others answered 503.",
+    ),
+    key(
+        "server",
         "sse_2024",
         Slot::Boolean(|c| &mut c.server.sse_2024),
         "Whether the transport of revision 2024-11-05 is served, at `/sse` and `/messages`.",
@@ -207,8 +216,10 @@ const STORE: &[Key] = &[
         "store",
         "url",
         Slot::Backend(|c| &mut c.store.url),
-        "`memory` keeps sessions in the process; they end with it. The schemes `redis`, `rediss`, `redis+sentinel` and \
-         `redis+cluster` are reserved: this version refuses them.",
+        "`memory` keeps sessions in the process; they end with it, and there is one replica. Several share Redis: \
+         `redis://[user:password@]host[:port][/db]`, `redis+sentinel://[user:password@]host,host,host/master[/db]` or \
+         `redis+cluster://[user:password@]host,host,host`; with `rediss` it is spoken to over TLS. `?replicas=N` after it says how \
+         many of its replicas have to hold a change before it counts: 1 with sentinels, otherwise 0.",
     ),
     key(
         "store",
@@ -227,6 +238,38 @@ const STORE: &[Key] = &[
         "init_ttl",
         Slot::Time(millis(SECOND, DAY), |c| &mut c.store.init_ttl),
         "A session that never got past `initialize` is gone after so long.",
+    ),
+    key(
+        "store",
+        "connections",
+        Slot::Count(1..=64, |c| &mut c.store.connections),
+        "Connections to each primary of Redis that commands share, whatever the number of sessions; a few more are for what \
+         Redis says unasked.",
+    ),
+    key(
+        "store",
+        "connect_timeout",
+        Slot::Time(millis(10, MINUTE), |c| &mut c.store.connect_timeout),
+        "The longest that connecting to Redis may take.",
+    ),
+    key(
+        "store",
+        "response_timeout",
+        Slot::Time(millis(10, MINUTE), |c| &mut c.store.response_timeout),
+        "The longest that an answer of Redis may take. After it, the request that waited is answered 503.",
+    ),
+    key(
+        "store",
+        "ca_path",
+        Slot::File(|c| &mut c.store.ca_path),
+        "With `rediss`: the certificates to trust instead of the system's, in PEM.",
+    ),
+    key(
+        "store",
+        "recovery_rate",
+        Slot::Count(1..=1_000_000, |c| &mut c.store.recovery_rate),
+        "When a shared store came back empty all clients open new sessions at once: each replica admits so many a second then, \
+         and tells the others when to come back.",
     ),
 ];
 
@@ -458,6 +501,8 @@ impl Slot {
             Self::Hosts(field) => *field(config) = value::hosts(raw)?,
             Self::Boolean(field) => *field(config) = value::boolean(raw)?,
             Self::Sessions(field) => *field(config) = value::choice(raw, Sessions::NAMES)?,
+            Self::Readiness(field) => *field(config) = value::choice(raw, Readiness::NAMES)?,
+            Self::File(field) => *field(config) = Some(value::file(raw)?),
             Self::LogFormat(field) => *field(config) = value::choice(raw, LogFormat::NAMES)?,
             Self::LogLevel(field) => *field(config) = value::choice(raw, LogLevel::NAMES)?,
             Self::Time(range, field) => *field(config) = value::time(raw, range)?,

@@ -89,12 +89,18 @@ keep_alive = "6s"
 request_timeout = "7s"
 drain_grace = "8s"
 drain_delay = "9s"
+readiness = "degrade"
 sse_2024 = false
 [store]
 url = "memory"
 prefix = "y"
 session_ttl = "10m"
 init_ttl = "11s"
+connections = 2
+connect_timeout = "13s"
+response_timeout = "14s"
+ca_path = "/ca.pem"
+recovery_rate = 15
 [hub]
 url = "memory"
 [keys]
@@ -153,6 +159,7 @@ fn every_key_sets_its_own_field() {
         request_timeout: seconds(7),
         drain_grace: seconds(8),
         drain_delay: seconds(9),
+        readiness: Readiness::Degrade,
         sse_2024: false,
     };
     let limits = Limits {
@@ -187,6 +194,11 @@ fn every_key_sets_its_own_field() {
             prefix: "y".to_owned(),
             session_ttl: seconds(600),
             init_ttl: seconds(11),
+            connections: 2,
+            connect_timeout: seconds(13),
+            response_timeout: seconds(14),
+            ca_path: Some("/ca.pem".into()),
+            recovery_rate: 15,
         },
         hub: HubConfig { url: Some(Backend::Memory) },
         keys: KeyConfig { ring: vec![RingKey { name: "k1".to_owned(), bytes: [0; 32] }] },
@@ -279,7 +291,7 @@ fn a_backend_may_come_from_a_file_of_its_own() {
 
 #[test]
 fn a_hub_of_its_own_is_used_and_the_stores_otherwise() {
-    let redis = |url: &str| Backend::Redis { mode: RedisMode::Plain, url: url.to_owned() };
+    let redis = |url: &str| Backend::Redis(Box::new(url.parse().unwrap()));
     let mut config = Config::default();
     config.store.url = redis("redis://store");
     assert_eq!(config.hub_url(), &redis("redis://store"));
@@ -318,7 +330,7 @@ session_ttl = 5
         r#"etc/t.toml:11: store.session_ttl: 5 has no unit; write a whole number with ms, s, m, h or d, as in "250ms""#,
         "TRUNKLINE__SERVER__PATH_: no key has this variable; did you mean TRUNKLINE__SERVER__PATH?",
         r#"TRUNKLINE__SERVER__SESSIONS: server.sessions: "maybe" is not known; write one of "on", "off""#,
-        r#"--store: store.url: the backend is not known; write "memory", or a URL that begins with redis://, rediss://, redis+sentinel:// or redis+cluster://"#,
+        "--store: store.url: the scheme of this URL is not understood; write redis://, rediss://, redis+sentinel://, rediss+sentinel://, redis+cluster:// or rediss+cluster://",
     ];
     assert_eq!(world.faults(), expected);
     assert_eq!(world.load().unwrap_err().to_string(), expected.join("\n"));
@@ -482,10 +494,10 @@ fn what_must_hold_between_keys_is_checked() {
             "[limits]\nresult_bytes = \"17MiB\"",
             "t.toml:2: limits.log_bytes 16MiB is below limits.result_bytes 17MiB",
         ),
-        ("[store]\nurl = \"rediss://:hunter2@r\"", "t.toml:2: this build serves `memory` only, not rediss;"),
+        ("[store]\nurl = \"rediss://:hunter2@r\"", "t.toml:2: keys.ring is empty, but the store is shared"),
         (
-            "[hub]\nurl = \"redis+cluster://r\"",
-            "t.toml:2: this build serves `memory` only, not redis+cluster;",
+            "[hub]\nurl = \"redis+cluster://:hunter2@r\"",
+            "t.toml:2: of the store and the hub, one is shared and the other in memory; leave hub.url out",
         ),
     ] {
         let faults = World { file: Some(text), ..World::default() }.faults();
@@ -521,7 +533,7 @@ fn a_key_at_fault_is_not_judged_by_rules() {
 fn a_shared_store_needs_shared_keys() {
     let shared = RULES.iter().find(|rule| rule.keys.contains(&("keys", "ring"))).unwrap();
     let mut config = Config::default();
-    config.store.url = Backend::Redis { mode: RedisMode::Plain, url: "redis://r".to_owned() };
+    config.store.url = Backend::Redis(Box::new("redis://r".parse().unwrap()));
     assert!((shared.broken)(&config).is_some());
     config.keys.ring = vec![RingKey { name: "k1".to_owned(), bytes: [0; 32] }];
     assert!((shared.broken)(&config).is_none());
@@ -533,7 +545,7 @@ fn a_shared_store_needs_shared_keys() {
 fn debug_output_shows_no_secret() {
     let mut config = Config::default();
     config.keys.ring = vec![RingKey { name: "k1".to_owned(), bytes: [211; 32] }];
-    config.store.url = Backend::Redis { mode: RedisMode::Plain, url: "redis://:hunter2@r".to_owned() };
+    config.store.url = Backend::Redis(Box::new("redis://:hunter2@r".parse().unwrap()));
     config.hub.url = Some(config.store.url.clone());
     let shown = format!("{config:?}");
     assert!(shown.contains("k1") && !shown.contains("211") && !shown.contains("hunter2"), "{shown}");

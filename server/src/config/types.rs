@@ -3,6 +3,7 @@
 use std::fmt;
 
 use trunkline_protocol::header::{AllowedHost, AllowedOrigin};
+use trunkline_redis::{Address, AddressError};
 use url::Url;
 
 /// Whether the older revisions get sessions.
@@ -41,31 +42,23 @@ pub enum LogLevel {
     Trace,
 }
 
+/// What a replica that cannot reach its backends says of itself on `/readyz`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Readiness {
+    /// That it is not ready: balancers send to replicas that can reach them.
+    #[default]
+    Fail,
+    /// That it is ready all the same: requests that need neither store nor hub go on being served.
+    Degrade,
+}
+
 /// A backend of the store or the hub.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// In this process.
     Memory,
-    /// Redis. The text is the whole URL and may hold a password.
-    Redis {
-        /// How it is reached.
-        mode: RedisMode,
-        /// The URL as it was given.
-        url: String,
-    },
-}
-
-/// How Redis is reached, which the scheme of its URL says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RedisMode {
-    /// `redis://`: one server.
-    Plain,
-    /// `rediss://`: one server over TLS.
-    Tls,
-    /// `redis+sentinel://`: sentinels name the primary.
-    Sentinel,
-    /// `redis+cluster://`: a cluster.
-    Cluster,
+    /// Redis. Boxed: an address is larger than most of a configuration.
+    Redis(Box<Address>),
 }
 
 /// How clients reach a server: scheme, host, port, and the path under which a proxy mounts it, without a slash at its end.
@@ -115,33 +108,22 @@ impl LogLevel {
     }
 }
 
+// === impl Readiness ===
+
+impl Readiness {
+    pub(super) const NAMES: &'static [(&'static str, Self)] =
+        &[("fail", Self::Fail), ("degrade", Self::Degrade)];
+}
+
 // === impl Backend ===
 
 impl Backend {
-    /// The backend a URL names, if its scheme is one of ours. Only the scheme is looked at; a driver reads the rest.
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        if text == "memory" {
-            return Some(Self::Memory);
-        }
-        let (scheme, rest) = text.split_once("://")?;
-        let mode = match scheme.to_ascii_lowercase().as_str() {
-            "redis" => RedisMode::Plain,
-            "rediss" => RedisMode::Tls,
-            "redis+sentinel" => RedisMode::Sentinel,
-            "redis+cluster" => RedisMode::Cluster,
-            _ => return None,
-        };
-        (!rest.is_empty()).then(|| Self::Redis { mode, url: text.to_owned() })
-    }
-}
-
-/// The URL may hold a password.
-impl fmt::Debug for Backend {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Memory => f.write_str("Memory"),
-            Self::Redis { mode, .. } => write!(f, "Redis({mode:?}, …)"),
-        }
+    /// The backend that a URL names.
+    ///
+    /// # Errors
+    /// Which part of it is wrong.
+    pub(super) fn parse(text: &str) -> Result<Self, AddressError> {
+        if text == "memory" { Ok(Self::Memory) } else { Ok(Self::Redis(Box::new(text.parse()?))) }
     }
 }
 

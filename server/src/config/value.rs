@@ -1,6 +1,6 @@
 //! Reads single values, from a typed place (TOML) or an untyped one (a variable, a flag, a file with a secret).
 
-use std::{fmt::Display, net::SocketAddr, ops::RangeInclusive, time::Duration};
+use std::{fmt::Display, net::SocketAddr, ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use base64::{
     Engine, alphabet,
@@ -294,7 +294,19 @@ fn items<T>(raw: &Raw, remedy: &str, parse: fn(&str) -> Result<T, InvalidEntry>)
 pub(super) fn backend(raw: &Raw) -> Result<Backend, Wrong> {
     const REMEDY: &str = r#"write "memory", or a URL that begins with redis://, rediss://, redis+sentinel:// or redis+cluster://"#;
     let text = raw.text("backend", REMEDY)?;
-    Backend::parse(text).ok_or_else(|| Wrong::new("the backend is not known", REMEDY))
+    if text != "memory" && !text.contains("://") {
+        return Err(Wrong::new("the backend is not known", REMEDY));
+    }
+    Backend::parse(text).map_err(|error| {
+        Wrong::new(format!("the {} of this URL is not understood", error.part), error.remedy)
+    })
+}
+
+/// A file of the operator's. Whether it is there shows when it is used.
+pub(super) fn file(raw: &Raw) -> Result<PathBuf, Wrong> {
+    const REMEDY: &str = "write the path of a file";
+    let text = raw.text("path", REMEDY)?;
+    if text.is_empty() { Err(Wrong::new("the path is empty", REMEDY)) } else { Ok(text.into()) }
 }
 
 /// Named keys. Nothing of them is quoted but a name that was told from its key.

@@ -131,9 +131,9 @@ impl Exchange {
             caller,
             asked,
             asking,
+            progress: AtomicU64::new(outbox.progress().to_bits()),
             outbox,
             cancelled,
-            progress: AtomicU64::new(f64::NEG_INFINITY.to_bits()),
             capabilities: OnceLock::new(),
         }))
     }

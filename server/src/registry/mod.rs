@@ -24,6 +24,7 @@ use trunkline_protocol::{
     Method, RpcError,
     model::{CompleteParams, Reference},
     params::{Params, read},
+    revision::Era,
 };
 
 pub use ask::AskError;
@@ -72,6 +73,9 @@ impl Catalog {
             return Begun::Done(Outcome::Error(RpcError::invalid_params(reason)));
         }
         match exchange.asked().method {
+            method if !self.offers(method) && exchange.caller().revision.era() == Era::Modern => {
+                Begun::Done(Outcome::Error(RpcError::method_not_found(method.name())))
+            }
             Method::ToolsCall => self.begin_tool(exchange, params),
             Method::ResourcesRead => self.begin_read(exchange),
             Method::PromptsGet => self.begin_prompt(exchange, params),
@@ -84,12 +88,29 @@ impl Catalog {
         }
     }
 
+    /// Whether the capability behind a method is declared. 2026-07-28 knows no method without it; clients of the older
+    /// revisions ask for every list there might be, and are shown an empty one.
+    fn offers(&self, method: Method) -> bool {
+        match method {
+            Method::ToolsCall | Method::ToolsList => self.has_tools(),
+            Method::ResourcesRead | Method::ResourcesList | Method::ResourcesTemplatesList => {
+                self.has_resources()
+            }
+            Method::PromptsGet | Method::PromptsList => self.has_prompts(),
+            Method::CompletionComplete => self.has_completions(),
+            _ => true,
+        }
+    }
+
     fn begin_tool(&self, exchange: Exchange, params: &Params<'_>) -> Begun {
         let name = &*exchange.asked().target;
         let Some(tool) = self.tool(name) else {
             return invalid(format!("there is no tool {:?}", exchange::shown(name)));
         };
         let limit = tool.time_limit.unwrap_or(exchange.services().limits.tool_time);
+        if tool.repeatable {
+            exchange.outbox().allow_repeat();
+        }
         match run::guarded(&exchange, || tool.start(exchange.clone(), params.arguments)) {
             Ok(Ok(handler)) => Begun::Running(Running::new(exchange, handler, limit)),
             Ok(Err(fault)) => Begun::Done(Outcome::tool_error(format!("invalid arguments: {fault}"))),
@@ -170,6 +191,8 @@ fn running(
     started: Result<Result<outcome::HandlerFuture, Option<String>>, Outcome>,
 ) -> Begun {
     let limit = exchange.services().limits.tool_time;
+    // What is read has no effect.
+    exchange.outbox().allow_repeat();
     match started {
         Ok(Ok(handler)) => Begun::Running(Running::new(exchange, handler, limit)),
         Ok(Err(Some(reason))) => invalid(reason),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use trunkline_hub::{Hub, HubError, Retention, Topic};
 use trunkline_store::SessionStore;
 
-use crate::{config::Limits, keys::KeyRing, telemetry::Metrics};
+use crate::{config::Limits, keys::KeyRing, outbox::Logs, telemetry::Metrics};
 
 /// The shared parts of a replica.
 pub(crate) struct Services {
@@ -15,6 +15,8 @@ pub(crate) struct Services {
     pub(crate) store: Arc<dyn SessionStore>,
     /// Logs and signals.
     pub(crate) hub: Arc<dyn Hub>,
+    /// Where the logs of streams are kept.
+    pub(crate) logs: Arc<Logs>,
     /// Keys that sign and seal what clients hand back.
     pub(crate) keys: KeyRing,
     /// Bounds.
@@ -25,6 +27,8 @@ pub(crate) struct Services {
     pub(crate) replica: Box<str>,
     /// How long a session or handle lives without use.
     pub(crate) session_ttl: Duration,
+    /// Sessions a second that are opened after the store was found empty.
+    pub(crate) recovery_rate: usize,
 }
 
 /// Something that all clients may want to know.
@@ -50,7 +54,7 @@ impl Services {
 
     /// How much of a log is kept.
     pub(crate) fn retention(&self) -> Retention {
-        Retention { entries: self.limits.log_entries, age: self.limits.log_age }
+        self.logs.retention
     }
 
     /// Tells all clients of all replicas.

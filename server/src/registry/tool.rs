@@ -57,6 +57,8 @@ pub(crate) struct ToolEntry {
     pub(crate) time_limit: Option<Duration>,
     /// Whether the handler says when its call becomes a task.
     pub(crate) asks_before_task: bool,
+    /// Whether a call may be run again when the replica that ran it died.
+    pub(crate) repeatable: bool,
     handler: Handler,
 }
 
@@ -246,6 +248,7 @@ impl Tool {
         let headers = annotations(input.value())
             .map_err(|reason| ToolError::Header { tool: name, reason: reason.to_string() })?;
         Ok(ToolEntry {
+            repeatable: self.definition.is_repeatable(),
             definition: self.definition,
             input,
             headers,

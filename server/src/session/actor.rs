@@ -9,7 +9,7 @@ use trunkline_store::{Key, Kind};
 
 use super::{
     live::LiveSession,
-    messages::{Answer, Cancel, Listen, ListenerGone, SetLevel, Stop, Subscribe, Unsubscribe},
+    messages::{Listen, ListenerGone, SetLevel, Stop, Subscribe, Unsubscribe},
 };
 use crate::{
     error::Refusal,
@@ -42,14 +42,19 @@ impl Actor for SessionActor {
 }
 
 impl Handler<Listen> for SessionActor {
-    type Result = Result<ListenerToken, ListenRefused>;
+    type Result = Result<Option<ListenerToken>, ListenRefused>;
 
-    fn handle(&mut self, Listen { end }: Listen, _: &mut Self::Context) -> Self::Result {
-        let opened = self.session.with_machine(|machine| machine.open_listener(end))?;
-        if let Some(older) = opened.replaced {
-            older.cancel();
-        }
-        Ok(opened.token)
+    fn handle(&mut self, Listen(listener): Listen, _: &mut Self::Context) -> Self::Result {
+        self.session.with_machine(|machine| {
+            if machine.listener().is_some_and(|open| open.number > listener.number) {
+                return Ok(None);
+            }
+            let opened = machine.open_listener(listener)?;
+            if let Some(older) = opened.replaced {
+                older.end.cancel();
+            }
+            Ok(Some(opened.token))
+        })
     }
 }
 
@@ -116,24 +121,6 @@ impl Handler<Unsubscribe> for SessionActor {
             }
             .into_actor(self),
         ))
-    }
-}
-
-impl Handler<Answer> for SessionActor {
-    type Result = bool;
-
-    fn handle(&mut self, Answer { question, answered }: Answer, _: &mut Self::Context) -> bool {
-        let waiting = self.session.with_machine(|machine| machine.answer(&question));
-        waiting.is_some_and(|reply| reply.send(answered).is_ok())
-    }
-}
-
-impl Handler<Cancel> for SessionActor {
-    type Result = bool;
-
-    fn handle(&mut self, Cancel(id): Cancel, _: &mut Self::Context) -> bool {
-        let running = self.session.with_machine(|machine| machine.cancel_call(&id));
-        running.map(|cancel| cancel.cancel()).is_some()
     }
 }
 

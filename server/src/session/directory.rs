@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 use trunkline_protocol::SessionId;
 use trunkline_store::{Change, Key, Kind, Record};
 
-use super::live::LiveSession;
+use super::{admission::Admission, live::LiveSession};
 use crate::{
     error::Refusal,
     principal::Principal,
@@ -30,19 +30,21 @@ pub(crate) struct Directory {
     reading: DashMap<Arc<str>, Arc<Mutex<()>>>,
     started: Instant,
     init_ttl: Duration,
+    admission: Arc<Admission>,
 }
 
 // === impl Directory ===
 
 impl Directory {
     /// No sessions yet. One that never gets past `initialize` expires after `init_ttl`.
-    pub(crate) fn new(services: Arc<Services>, init_ttl: Duration) -> Self {
+    pub(super) fn new(services: Arc<Services>, init_ttl: Duration, admission: Arc<Admission>) -> Self {
         Self {
             services,
             live: DashMap::default(),
             reading: DashMap::new(),
             started: Instant::now(),
             init_ttl,
+            admission,
         }
     }
 
@@ -87,6 +89,7 @@ impl Directory {
     }
 
     async fn create_record(&self, record: Record) -> Result<SessionId, Refusal> {
+        self.admission.admit().await?;
         let minted = self.services.keys.mint_session_id();
         let key = Key::new(Kind::Session, &minted);
         if !self.services.store.create(&key, record, self.init_ttl).await? {
@@ -219,7 +222,11 @@ impl Directory {
 
     async fn load(&self, id: &str) -> Result<SessionRecord, Refusal> {
         let key = Key::new(Kind::Session, id);
-        let record = self.services.store.load(&key).await?.ok_or(Refusal::SessionUnknown)?;
+        let Some(record) = self.services.store.load(&key).await? else {
+            // Expired, most likely; or one of all that are gone.
+            self.admission.suspect();
+            return Err(Refusal::SessionUnknown);
+        };
         SessionRecord::read(&record).map_err(|error| {
             tracing::error!(%error, "a session cannot be served");
             Refusal::SessionUnknown

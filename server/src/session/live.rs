@@ -30,9 +30,18 @@ use crate::{
 /// What a client answered to a question.
 pub(crate) type Answered = Result<Box<RawValue>, RpcError>;
 
-/// The session machine with what this replica stores in it: what cancels a call, who waits for an answer, what ends the
-/// listening stream.
-pub(crate) type Machine = lifecycle::Session<CancellationToken, oneshot::Sender<Answered>, CancellationToken>;
+/// The session machine with what this replica stores in it: what cancels a call, who waits for an answer, the stream that
+/// listens.
+pub(crate) type Machine = lifecycle::Session<CancellationToken, oneshot::Sender<Answered>, Listener>;
+
+/// A stream that listens for what belongs to no call.
+#[derive(Clone, Debug)]
+pub(crate) struct Listener {
+    /// Counts the session's listening streams on all replicas. The highest carries the messages.
+    pub(crate) number: i64,
+    /// Fired to end the stream.
+    pub(crate) end: CancellationToken,
+}
 
 /// A session while something of it is on this replica.
 ///
@@ -145,6 +154,24 @@ impl LiveSession {
         ended.outcome == Outcome::Deliver
     }
 
+    /// Cancels a call that runs here. Whether it does.
+    pub(super) fn cancel_call(&self, call: &RequestId) -> bool {
+        let running = self.machine.lock().cancel_call(call);
+        running.map(|cancel| cancel.cancel()).is_some()
+    }
+
+    /// Who waits here for the answer to a question. It waits no more.
+    pub(super) fn take_question(&self, question: &RequestId) -> Option<oneshot::Sender<Answered>> {
+        self.machine.lock().answer(question)
+    }
+
+    /// Ends the listening stream, if it is older than the one with this number.
+    pub(super) fn end_older_listener(&self, number: i64) {
+        if let Some(listener) = self.machine.lock().listener().filter(|open| open.number < number) {
+            listener.end.cancel();
+        }
+    }
+
     /// Works with the machine. Short, and without waiting.
     pub(super) fn with_machine<T>(&self, work: impl FnOnce(&mut Machine) -> T) -> T {
         work(&mut self.machine.lock())
@@ -157,7 +184,7 @@ impl LiveSession {
             cancel.cancel();
         }
         if let Some(listener) = released.listener {
-            listener.cancel();
+            listener.end.cancel();
         }
         self.closed.cancel();
         self.stop_actor();

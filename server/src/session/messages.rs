@@ -1,23 +1,19 @@
 //! What a session's actor is told, one message a verb.
 
 use actix::Message;
-use tokio_util::sync::CancellationToken;
 use trunkline_protocol::{
-    RequestId,
     lifecycle::{ListenRefused, ListenerToken},
     model::LogLevel,
 };
 
-use super::live::Answered;
+use super::live::Listener;
 use crate::error::Refusal;
 
-/// A stream that listens for what belongs to no call. The newest carries the messages; an older one ends.
+/// A stream that listens for what belongs to no call. The newest carries the messages; an older one ends. `None` if a newer one
+/// was faster.
 #[derive(Debug, Message)]
-#[rtype(result = "Result<ListenerToken, ListenRefused>")]
-pub(crate) struct Listen {
-    /// Fired to end the stream.
-    pub(crate) end: CancellationToken,
-}
+#[rtype(result = "Result<Option<ListenerToken>, ListenRefused>")]
+pub(crate) struct Listen(pub(crate) Listener);
 
 /// A listening stream has ended.
 #[derive(Debug, Message)]
@@ -38,21 +34,6 @@ pub(crate) struct Subscribe(pub(crate) Box<str>);
 #[derive(Debug, Message)]
 #[rtype(result = "Result<(), Refusal>")]
 pub(crate) struct Unsubscribe(pub(crate) Box<str>);
-
-/// The client answered a question. `false` if nobody waits for it.
-#[derive(Debug, Message)]
-#[rtype(result = "bool")]
-pub(crate) struct Answer {
-    /// The question.
-    pub(crate) question: RequestId,
-    /// What it says.
-    pub(crate) answered: Answered,
-}
-
-/// The client cancelled a call. `false` if it does not run here.
-#[derive(Debug, Message)]
-#[rtype(result = "bool")]
-pub(crate) struct Cancel(pub(crate) RequestId);
 
 /// The session has nothing for the actor to do.
 #[derive(Debug, Message)]

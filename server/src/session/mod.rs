@@ -1,13 +1,16 @@
 //! Sessions, and the requests in them: what happens between a transport that has read a message and a handler.
 
 mod actor;
+mod admission;
 mod asker;
 mod directory;
 mod encode;
+mod lease;
 mod live;
 mod messages;
 mod peers;
 mod serve;
+mod takeover;
 mod tasks;
 #[cfg(test)]
 mod testing;
@@ -16,17 +19,24 @@ use std::{sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 use trunkline_protocol::{RequestId, jsonrpc::Response, lifecycle::ListenerToken};
+use trunkline_store::{Key, Kind};
 
+use admission::Admission;
 pub(crate) use directory::Directory;
+use lease::Leases;
 pub(crate) use live::{LiveSession, StreamPermit};
 pub(crate) use serve::{Context, Incoming, refused, serve};
+pub(crate) use takeover::Watched;
 use tasks::Tasks;
 
 use crate::{
     error::Refusal,
+    record::field,
     registry::{Registry, Services},
+    telemetry::Backends,
 };
-use messages::{Cancel, Listen, ListenerGone};
+use live::Listener;
+use messages::{Listen, ListenerGone};
 use peers::Signal;
 
 /// One replica's endpoint, without its transports.
@@ -37,6 +47,10 @@ pub(crate) struct Core {
     pub(crate) services: Arc<Services>,
     /// The sessions.
     pub(crate) directory: Directory,
+    /// Who may open a session.
+    admission: Arc<Admission>,
+    /// The replicas that are there.
+    leases: Leases,
     /// The tasks.
     tasks: Tasks,
     /// The pause between signs of life of a handler that says nothing.
@@ -46,7 +60,8 @@ pub(crate) struct Core {
 /// A stream that listens for what belongs to no call of its session. It is the session's only one until a newer comes.
 pub(crate) struct Listening {
     session: Arc<LiveSession>,
-    token: ListenerToken,
+    /// None if a newer one was faster.
+    token: Option<ListenerToken>,
     /// Fires when the stream is to end: a newer one has taken its place.
     pub(crate) end: CancellationToken,
 }
@@ -62,9 +77,11 @@ impl Core {
         init_ttl: Duration,
         heartbeat: Duration,
     ) -> Self {
-        let directory = Directory::new(services.clone(), init_ttl);
+        let admission = Arc::new(Admission::new(services.store.clone(), services.recovery_rate));
+        let directory = Directory::new(services.clone(), init_ttl, admission.clone());
+        let leases = Leases::new(services.store.clone(), &services.replica);
         let tasks = Tasks::new(services.clone());
-        Self { registry, services, directory, tasks, heartbeat }
+        Self { registry, services, directory, admission, leases, tasks, heartbeat }
     }
 
     /// Takes a client's answer to a question to the replica that waits for it. One to no question of ours is counted and
@@ -85,7 +102,7 @@ impl Core {
         };
         if replica == &*self.services.replica {
             let answered = response.outcome.map(ToOwned::to_owned);
-            peers::answered(self, session.id(), question.clone(), answered).await;
+            peers::answered(self, session.id(), question, answered);
             return Ok(());
         }
         let (session, question) = (Box::from(&**session.id()), question.clone());
@@ -93,7 +110,7 @@ impl Core {
             Ok(answer) => Signal::Answer { session, question: question.clone(), answer: answer.to_owned() },
             Err(error) => Signal::Refused { session, question: question.clone(), error },
         };
-        Ok(peers::send(&self.services, &peers::inbox(replica), &signal).await?)
+        Ok(peers::tell(&self.services, replica, &signal).await?)
     }
 
     /// Cancels a call of a session, wherever it runs.
@@ -101,12 +118,11 @@ impl Core {
     /// # Errors
     /// That the hub cannot be reached.
     pub(crate) async fn cancel(&self, session: &Arc<LiveSession>, call: RequestId) -> Result<(), Refusal> {
-        let here = session.actor().send(Cancel(call.clone())).await.unwrap_or(false);
-        if here {
+        if session.cancel_call(&call) {
             return Ok(());
         }
         let signal = Signal::Cancel { session: Box::from(&**session.id()), call };
-        Ok(peers::send(&self.services, &peers::everybody(), &signal).await?)
+        Ok(peers::tell_all(&self.services, &signal).await?)
     }
 
     /// Ends a session everywhere.
@@ -116,36 +132,77 @@ impl Core {
     pub(crate) async fn end(&self, session: &Arc<LiveSession>) -> Result<(), Refusal> {
         self.directory.delete(session).await?;
         let signal = Signal::Ended { session: Box::from(&**session.id()) };
-        Ok(peers::send(&self.services, &peers::everybody(), &signal).await?)
+        Ok(peers::tell_all(&self.services, &signal).await?)
     }
 
-    /// Makes a stream the one that listens in its session.
+    /// Makes a stream the one that listens in its session, on all replicas.
     ///
     /// # Errors
-    /// If the session is over or this replica shuts down.
+    /// If the session is over, this replica shuts down, or the store or the hub cannot be reached.
     pub(crate) async fn listen(&self, session: &Arc<LiveSession>) -> Result<Listening, Refusal> {
+        let key = Key::new(Kind::Session, session.id());
+        let number = self.services.store.increment(&key, field::LISTENERS, 1).await?;
+        let number = number.ok_or(Refusal::SessionUnknown)?;
         let end = CancellationToken::new();
-        let opened = session.actor().send(Listen { end: end.clone() }).await;
+        let opened = session.actor().send(Listen(Listener { number, end: end.clone() })).await;
         let token = opened.map_err(|_| Refusal::Draining)?.map_err(|_| Refusal::SessionUnknown)?;
-        Ok(Listening { session: session.clone(), token, end })
+        if token.is_none() {
+            end.cancel();
+        }
+        let listening = Listening { session: session.clone(), token, end };
+        let signal = Signal::Listening { session: Box::from(&**session.id()), number };
+        peers::tell_all(&self.services, &signal).await?;
+        Ok(listening)
     }
 
     /// Takes what other replicas signal, and lets go of idle sessions. Runs as long as the replica.
     pub(crate) async fn run(self: Arc<Self>) {
         /// Idle sessions are looked for this often; one is idle after a minute.
         const SWEEP: Duration = Duration::from_secs(15);
-        let peers = async {
-            if let Err(error) = peers::listen(&self).await {
-                tracing::error!(%error, "signals of other replicas are not received");
-            }
-        };
         let sweep = async {
             loop {
                 tokio::time::sleep(SWEEP).await;
                 self.directory.passivate();
             }
         };
-        tokio::join!(peers, self.directory.follow_changes(), sweep);
+        tokio::join!(peers::listen(&self), self.directory.follow_changes(), self.show_life(), sweep);
+    }
+
+    /// Keeps the lease of this replica, and the mark that shows a loss, alive.
+    async fn show_life(&self) {
+        loop {
+            if let Err(error) = self.leases.beat().await {
+                tracing::debug!(%error, "the lease of this replica was not renewed");
+            } else if let Err(error) = self.admission.look().await {
+                tracing::debug!(%error, "the mark in the store was not renewed");
+            }
+            tokio::time::sleep(lease::BEAT).await;
+        }
+    }
+
+    /// Counters and gauges of this replica, in the text format of Prometheus.
+    pub(crate) fn metrics(&self) -> String {
+        let health = self.services.hub.health();
+        self.services.metrics.render(&Backends {
+            store_up: self.leases.is_held(),
+            hub_up: health.deaf_for.is_none(),
+            resubscriptions: health.resubscriptions,
+            repairs: health.repairs,
+            lost_signals: health.lost_signals,
+        })
+    }
+
+    /// Why requests that need the store or the hub cannot be served now, if they cannot.
+    pub(crate) fn unreachable(&self) -> Option<&'static str> {
+        if !self.leases.is_held() {
+            return Some("the session store cannot be reached");
+        }
+        self.services.hub.health().deaf_for.map(|_| "the hub cannot be reached")
+    }
+
+    /// Tells the other replicas that this one is gone: what it has not brought to its end is theirs.
+    pub(crate) async fn leave(&self) {
+        self.leases.release().await;
     }
 }
 
@@ -153,7 +210,9 @@ impl Core {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        // A full or stopped mailbox: the next listener takes the place all the same.
-        let _sent = self.session.actor().try_send(ListenerGone(self.token));
+        if let Some(token) = self.token {
+            // A full or stopped mailbox: the next listener takes the place all the same.
+            let _sent = self.session.actor().try_send(ListenerGone(token));
+        }
     }
 }

@@ -1,20 +1,26 @@
 //! What replicas tell one another of sessions: an answer to the one that asked, a cancellation or an end to all.
+//!
+//! What somebody waits for goes through logs, one that each replica reads alone and one that all read: a replica that was
+//! deaf for a moment hears it afterwards. What is found out anyway is a signal.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use trunkline_hub::{Channel, HubError};
+use trunkline_hub::{Channel, Delivery, Follower, HubError, Position, Retention, Topic};
 use trunkline_protocol::{RequestId, RpcError};
 
-use super::{
-    Core,
-    live::Answered,
-    messages::{Answer, Cancel},
-};
+use super::{Core, live::Answered};
 use crate::registry::Services;
+
+/// How much of what replicas tell one another is kept: as long as one may be deaf and still be there for its clients. 10 000
+/// of some hundred bytes, or of the size of an answer where it is one.
+const KEPT: Retention = Retention { entries: 10_000, age: Duration::from_secs(60) };
+
+/// The pause before a log that cannot be followed is tried again.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// A signal between replicas.
 #[derive(Debug, Serialize, Deserialize)]
@@ -49,6 +55,13 @@ pub(crate) enum Signal {
         /// The session.
         session: Box<str>,
     },
+    /// A session has a new stream that listens.
+    Listening {
+        /// The session.
+        session: Box<str>,
+        /// Its number; the highest carries the messages.
+        number: i64,
+    },
     /// A task has changed in the store.
     Task {
         /// The task.
@@ -56,66 +69,150 @@ pub(crate) enum Signal {
     },
 }
 
-/// The channel that one replica listens to.
-pub(crate) fn inbox(replica: &str) -> Channel {
-    Channel(format!("inbox/{replica}").into())
+/// The log that one replica reads.
+fn inbox(replica: &str) -> Topic {
+    Topic(format!("inbox.{replica}").into())
+}
+
+/// The log that all replicas read.
+fn everybody() -> Topic {
+    Topic("peers".into())
 }
 
 /// The channel that all replicas listen to.
-pub(crate) fn everybody() -> Channel {
-    Channel("sessions".into())
+fn whoever_listens() -> Channel {
+    Channel("tasks".into())
 }
 
-/// Sends a signal.
+/// Tells one replica.
 ///
 /// # Errors
 /// That the hub cannot be reached.
-pub(crate) async fn send(services: &Services, channel: &Channel, signal: &Signal) -> Result<(), HubError> {
-    let payload = serde_json::to_vec(signal).map(Bytes::from).unwrap_or_default();
-    services.hub.signal(channel, payload).await
-}
-
-/// Takes what other replicas signal, until the hub ends.
-///
-/// # Errors
-/// That the hub cannot be listened to.
-pub(crate) async fn listen(core: &Arc<Core>) -> Result<(), HubError> {
-    let services = &core.services;
-    let inbox = services.hub.listen(&inbox(&services.replica)).await?;
-    let everybody = services.hub.listen(&everybody()).await?;
-    let mut signals = futures_util::stream::select(inbox, everybody);
-    while let Some(signal) = signals.next().await {
-        match serde_json::from_slice(&signal.payload) {
-            Ok(signal) => take(core, signal).await,
-            Err(error) => tracing::warn!(%error, "a signal of another replica cannot be read"),
-        }
-    }
+pub(crate) async fn tell(services: &Services, replica: &str, signal: &Signal) -> Result<(), HubError> {
+    services.hub.append(&inbox(replica), None, KEPT, payload(signal), false).await?;
     Ok(())
 }
 
-async fn take(core: &Arc<Core>, signal: Signal) {
-    match signal {
-        Signal::Answer { session, question, answer } => answered(core, &session, question, Ok(answer)).await,
-        Signal::Refused { session, question, error } => {
-            answered(core, &session, question, Err(error)).await;
+/// Tells all replicas.
+///
+/// # Errors
+/// That the hub cannot be reached.
+pub(crate) async fn tell_all(services: &Services, signal: &Signal) -> Result<(), HubError> {
+    services.hub.append(&everybody(), None, KEPT, payload(signal), false).await?;
+    Ok(())
+}
+
+/// Tells whoever listens now.
+///
+/// # Errors
+/// That the hub cannot be reached.
+pub(crate) async fn mention(services: &Services, signal: &Signal) -> Result<(), HubError> {
+    services.hub.signal(&whoever_listens(), payload(signal)).await
+}
+
+fn payload(signal: &Signal) -> Bytes {
+    serde_json::to_vec(signal).map(Bytes::from).unwrap_or_default()
+}
+
+/// Takes what other replicas tell, as long as it is polled.
+pub(crate) async fn listen(core: &Arc<Core>) {
+    let own = inbox(&core.services.replica);
+    tokio::join!(read(core, own, Some(Position::default())), read(core, everybody(), None), hear(core));
+}
+
+/// Reads a log from a place on, or from now.
+async fn read(core: &Arc<Core>, topic: Topic, from: Option<Position>) {
+    let mut place = from;
+    loop {
+        match follow(core, &topic, &mut place).await {
+            Ok(mut follower) => read_on(core, &mut follower, &mut place).await,
+            Err(error) => {
+                tracing::debug!(%error, "what other replicas tell is not received; trying again");
+                tokio::time::sleep(PAUSE).await;
+            }
         }
+    }
+}
+
+async fn follow(core: &Core, topic: &Topic, place: &mut Option<Position>) -> Result<Follower, HubError> {
+    let hub = &core.services.hub;
+    let after = match *place {
+        Some(place) => place,
+        None => *place.insert(hub.position(topic).await?),
+    };
+    hub.follow(topic, after).await
+}
+
+/// Takes entries until the log expires or cannot be read. It expires when nothing was told for long, and begins again.
+async fn read_on(core: &Arc<Core>, follower: &mut Follower, place: &mut Option<Position>) {
+    loop {
+        match follower.next().await {
+            Some(Ok(Delivery::Entry(entry))) => {
+                *place = Some(entry.position);
+                hand_over(core, &entry.payload);
+            }
+            Some(Ok(Delivery::Gap)) => {
+                core.services.metrics.gap();
+                tracing::warn!("some of what other replicas told was missed");
+            }
+            Some(Ok(Delivery::Gone)) | None => {
+                *place = Some(Position::default());
+                return;
+            }
+            Some(Err(error)) => {
+                tracing::warn!(%error, "what other replicas tell is interrupted");
+                return;
+            }
+        }
+    }
+}
+
+async fn hear(core: &Arc<Core>) {
+    loop {
+        match core.services.hub.listen(&whoever_listens()).await {
+            Ok(mut signals) => {
+                while let Some(signal) = signals.next().await {
+                    hand_over(core, &signal.payload);
+                }
+            }
+            Err(error) => tracing::debug!(%error, "signals of other replicas are not received; trying again"),
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+fn hand_over(core: &Arc<Core>, payload: &[u8]) {
+    match serde_json::from_slice(payload) {
+        Ok(signal) => take(core, signal),
+        // One of a later version.
+        Err(error) => tracing::debug!(%error, "what another replica told cannot be read"),
+    }
+}
+
+fn take(core: &Arc<Core>, signal: Signal) {
+    match signal {
+        Signal::Answer { session, question, answer } => answered(core, &session, &question, Ok(answer)),
+        Signal::Refused { session, question, error } => answered(core, &session, &question, Err(error)),
         Signal::Cancel { session, call } => {
             if let Some(session) = core.directory.here(&session) {
-                let _running = session.actor().send(Cancel(call)).await;
+                session.cancel_call(&call);
             }
         }
         Signal::Ended { session } => core.directory.close(&session),
+        Signal::Listening { session, number } => {
+            if let Some(session) = core.directory.here(&session) {
+                session.end_older_listener(number);
+            }
+        }
         Signal::Task { task } => core.tasks.changed(&task),
     }
 }
 
 /// Wakes whoever waits here for the answer. One that comes too late is counted and dropped.
-pub(crate) async fn answered(core: &Arc<Core>, session: &str, question: RequestId, answered: Answered) {
-    let taken = match core.directory.here(session) {
-        Some(session) => session.actor().send(Answer { question, answered }).await.unwrap_or(false),
-        None => false,
-    };
-    if !taken {
+pub(crate) fn answered(core: &Core, session: &str, question: &RequestId, answered: Answered) {
+    let session = core.directory.here(session);
+    let waiting = session.and_then(|session| session.take_question(question));
+    if !waiting.is_some_and(|waiting| waiting.send(answered).is_ok()) {
         core.services.metrics.late_answer();
     }
 }

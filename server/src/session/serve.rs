@@ -317,6 +317,12 @@ impl Entered {
     /// Leaves the call and gives its answer, unless it was cancelled.
     pub(super) async fn leave(mut self, catalog: &Catalog, outcome: &Outcome) {
         let wanted = self.end();
+        let over = |session: &Arc<LiveSession>| session.closed().is_cancelled();
+        if !wanted && self.context.session.as_ref().is_some_and(over) {
+            // Not cancelled by the client: its session has ended, or this replica does.
+            self.outbox.abandon();
+            return;
+        }
         let revision = self.context.caller.revision;
         let reply = if wanted {
             encode(catalog, revision, &self.id, outcome, self.core.services.limits.result_bytes)
@@ -338,6 +344,21 @@ impl Drop for Entered {
         if !self.left {
             let _unanswered = self.end();
         }
+    }
+}
+
+// === impl Context ===
+
+impl Context {
+    /// The caller of a request in a session.
+    pub(crate) fn of_session(session: Arc<LiveSession>) -> Self {
+        let record = session.record();
+        let caller = Caller {
+            principal: record.principal.clone(),
+            revision: record.revision,
+            client: Client::Session { id: session.id().clone(), record },
+        };
+        Self { caller, session: Some(session) }
     }
 }
 

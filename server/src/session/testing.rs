@@ -1,5 +1,7 @@
 //! Replicas for tests: any number of them over one store and one hub, spoken to as a transport does.
 
+mod sessions;
+
 use std::{
     future::Future,
     sync::{
@@ -13,7 +15,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, task::LocalSet};
 use tokio_util::sync::CancellationToken;
-use trunkline_hub::memory::MemoryHub;
+use trunkline_hub::{Retention, memory::MemoryHub};
 use trunkline_protocol::{
     Method, Revision,
     jsonrpc::{Body, Bounds, Message, parse},
@@ -28,7 +30,7 @@ use crate::{
     config::Limits,
     error::Refusal,
     keys::KeyRing,
-    outbox::{Carrier, Outbox, Output, Shared, Source},
+    outbox::{Carrier, Logs, Outbox, Output, Shared, Source},
     principal::Principal,
     record::Greeting,
     registry::{Caller, Catalog, Client, Declared, Registry, Services, Tool},
@@ -123,8 +125,15 @@ impl Cluster {
             keys: keys(),
             limits: self.limits.clone(),
             metrics: Arc::new(Metrics::default()),
+            logs: Arc::new(Logs {
+                hub: self.hub.clone(),
+                retention: Retention { entries: self.limits.log_entries, age: self.limits.log_age },
+                bytes: self.limits.log_bytes,
+                replica: name.into(),
+            }),
             replica: name.into(),
             session_ttl: Duration::from_secs(3600),
+            recovery_rate: 100,
         };
         let registry = Registry::new(catalog.unwrap());
         let (init_ttl, heartbeat) = (Duration::from_secs(3600), Duration::from_secs(15));

@@ -21,6 +21,8 @@ pub(crate) struct Metrics {
     late_answers: AtomicU64,
     gaps: AtomicU64,
     restores: AtomicU64,
+    takeovers: AtomicU64,
+    reruns: AtomicU64,
     refused: AtomicU64,
 }
 
@@ -37,6 +39,21 @@ pub(crate) enum Gauge {
     Tasks,
     /// Questions that wait for an answer.
     Questions,
+}
+
+/// How the store and the hub are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Backends {
+    /// Whether the store took the last sign of life.
+    pub(crate) store_up: bool,
+    /// Whether the hub hears other replicas.
+    pub(crate) hub_up: bool,
+    /// How often the hub's subscriptions were made again.
+    pub(crate) resubscriptions: u64,
+    /// How often the hub read a log again, since a message was missing.
+    pub(crate) repairs: u64,
+    /// Signals that came faster than they were taken.
+    pub(crate) lost_signals: u64,
 }
 
 /// One of what a gauge counts, until it is dropped.
@@ -85,14 +102,25 @@ impl Metrics {
         self.restores.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// A stream of a replica that is gone was taken over.
+    pub(crate) fn taken_over(&self) {
+        self.takeovers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A call of a replica that is gone was run again.
+    pub(crate) fn run_again(&self) {
+        self.reruns.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// A request was refused.
     pub(crate) fn refused(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Everything, in the text format.
-    pub(crate) fn render(&self) -> String {
+    pub(crate) fn render(&self, backends: &Backends) -> String {
         let mut out = String::new();
+        backends.render(&mut out);
         let mut gauge = |name: &str, help: &str, gauge: Gauge| {
             let _written = write!(
                 out,
@@ -118,6 +146,12 @@ impl Metrics {
         counter("late_answers_total", "Answers to questions that nobody asked any more.", &self.late_answers);
         counter("stream_gaps_total", "Streams that could not be resumed without a gap.", &self.gaps);
         counter("sessions_restored_total", "Sessions read from the store.", &self.restores);
+        counter(
+            "streams_taken_over_total",
+            "Streams of replicas that were gone, taken over.",
+            &self.takeovers,
+        );
+        counter("calls_run_again_total", "Calls of replicas that were gone, run again.", &self.reruns);
         out
     }
 
@@ -129,6 +163,24 @@ impl Metrics {
             Gauge::Tasks => &self.tasks,
             Gauge::Questions => &self.questions,
         }
+    }
+}
+
+// === impl Backends ===
+
+impl Backends {
+    fn render(&self, out: &mut String) {
+        let mut one = |name: &str, kind: &str, help: &str, value: u64| {
+            let _written = write!(
+                out,
+                "# HELP trunkline_{name} {help}\n# TYPE trunkline_{name} {kind}\ntrunkline_{name} {value}\n"
+            );
+        };
+        one("store_up", "gauge", "Whether the session store can be reached.", self.store_up.into());
+        one("hub_up", "gauge", "Whether other replicas are heard.", self.hub_up.into());
+        one("hub_resubscriptions_total", "counter", "Subscriptions made again.", self.resubscriptions);
+        one("hub_repairs_total", "counter", "Logs read again, since a message was missing.", self.repairs);
+        one("hub_signals_lost_total", "counter", "Signals faster than they were taken.", self.lost_signals);
     }
 }
 

@@ -2,4 +2,4 @@
 
 mod metrics;
 
-pub(crate) use metrics::{Gauge, Held, Metrics};
+pub(crate) use metrics::{Backends, Gauge, Held, Metrics};

@@ -5,14 +5,19 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use trunkline_protocol::{Method, RequestId, Revision, jsonrpc::write_result, params::Params};
+use trunkline_protocol::{
+    Method, RequestId, Revision,
+    jsonrpc::write_result,
+    model::{ClientCapabilities, ListenFilter, keys::TASKS_EXTENSION},
+    params::Params,
+};
 
 use crate::{
     error::Refusal,
     outbox::Reply,
     principal::Principal,
-    registry::{Caller, Client},
-    session::{Context, Core, LiveSession},
+    registry::{Caller, Client, missing_capability},
+    session::{Context, Core},
 };
 
 /// The caller of a request that describes itself.
@@ -31,17 +36,6 @@ pub(super) fn modern_context(
     Context { caller: Caller { principal, revision, client }, session: None }
 }
 
-/// The caller of a request in a session.
-pub(super) fn session_context(session: Arc<LiveSession>) -> Context {
-    let record = session.record();
-    let caller = Caller {
-        principal: record.principal.clone(),
-        revision: record.revision,
-        client: Client::Session { id: session.id().clone(), record },
-    };
-    Context { caller, session: Some(session) }
-}
-
 /// The caller of a request of an older revision, where sessions are off.
 pub(super) fn sessionless_context(revision: Revision, principal: &Principal) -> Context {
     let caller = Caller { principal: principal.clone(), revision, client: Client::Unknown };
@@ -54,6 +48,20 @@ pub(super) fn greet(core: &Core, revision: Revision, id: &RequestId) -> Reply {
     let mut body = Vec::with_capacity(greeting.len() + 64);
     write_result(&mut body, id, |out| out.extend_from_slice(&greeting));
     Reply { status: 200, body: body.into() }
+}
+
+/// Whether the client may name tasks in `subscriptions/listen`: not without the extension that has them (*Task Status
+/// Notifications*). That none is delivered is another matter, which the acknowledgement tells.
+pub(super) fn check_task_filter(params: &Params<'_>, asked: &ListenFilter) -> Result<(), Refusal> {
+    let declared = || {
+        let raw = params.meta.as_ref()?.client_capabilities?;
+        serde_json::from_str::<ClientCapabilities>(raw.get()).ok()
+    };
+    if asked.task_ids.is_empty() || declared().is_some_and(|declared| declared.supports_tasks_extension()) {
+        return Ok(());
+    }
+    let needs = ClientCapabilities::default().with_extension(TASKS_EXTENSION);
+    Err(Refusal::MissingCapability(missing_capability(&needs)))
 }
 
 /// Does what a notification asks for. Unknown ones, and those that cannot be read, are let pass (*Cancellation*, Error

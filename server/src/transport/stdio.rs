@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::stream::unfold;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
-    sync::mpsc,
+    sync::{Semaphore, mpsc},
 };
 use tokio_util::{io::StreamReader, sync::CancellationToken};
 use trunkline_protocol::{
@@ -23,7 +23,7 @@ use trunkline_protocol::{
 
 use super::{
     broadcast::{Broadcasts, Heard, Wanted},
-    context::{greet, modern_context, notified, session_context},
+    context::{check_task_filter, greet, modern_context, notified},
 };
 use crate::{
     drain::Drain,
@@ -60,6 +60,8 @@ struct Connection {
     session: Option<Arc<LiveSession>>,
     /// What cancels a request that describes itself, as long as its outbox is in use.
     running: HashMap<RequestId, (CancellationToken, Weak<Outbox>)>,
+    /// How many more subscriptions there may be: each is a stream of its own, if on one channel with the others.
+    subscriptions: Arc<Semaphore>,
 }
 
 /// Serves until the client closes its end.
@@ -75,8 +77,16 @@ pub(crate) async fn run(
 ) -> std::io::Result<()> {
     let (lines, written) = mpsc::channel(LINES);
     let writer = tokio::spawn(write(written, output));
-    let mut connection =
-        Connection { core, drain: drain.clone(), settings, lines, session: None, running: HashMap::new() };
+    let subscriptions = Arc::new(Semaphore::new(core.services.limits.streams_per_session));
+    let mut connection = Connection {
+        core,
+        drain: drain.clone(),
+        settings,
+        lines,
+        session: None,
+        running: HashMap::new(),
+        subscriptions,
+    };
     let mut input = BufReader::new(input);
     loop {
         let line = tokio::select! {
@@ -212,7 +222,7 @@ impl Connection {
             Claim::Legacy(_) if method == Some(Method::Initialize) => {
                 return self.initialize(request).await;
             }
-            Claim::Legacy(_) => session_context(self.session()?),
+            Claim::Legacy(_) => Context::of_session(self.session()?),
         };
         serve(&self.core, &context, &incoming, &outbox, &cancel).await
     }
@@ -275,12 +285,15 @@ impl Connection {
         let raw =
             incoming.request.params.ok_or_else(|| Refusal::InvalidParams("params are missing".into()))?;
         let asked: ListenParams = read(raw, "params").map_err(Refusal::InvalidParams)?;
+        check_task_filter(incoming.params, &asked.notifications)?;
         let most = self.settings.listen_subscriptions;
         let catalog = self.core.registry.catalog().clone();
         let granted = super::broadcast::granted(&catalog, asked.notifications, most)?;
         let id = incoming.request.id.clone();
         let outbox = self.outbox();
         self.keep(&id, &cancel, &outbox)?;
+        let place = self.subscriptions.clone().try_acquire_owned();
+        let place = place.map_err(|_| Refusal::TooMany("subscriptions (limits.streams_per_session)"))?;
         let mut acknowledged = Vec::new();
         revision.write_subscriptions_acknowledged(&mut acknowledged, &granted, &id);
         let mut farewell = Vec::new();
@@ -294,7 +307,7 @@ impl Connection {
         tokio::spawn(async move {
             forward(broadcasts, lines, drain, cancel, Some(farewell.into())).await;
             // Until here the subscription can be cancelled.
-            drop(outbox);
+            drop((outbox, place));
         });
         Ok(())
     }
@@ -309,7 +322,7 @@ impl Connection {
             return;
         }
         let Some(session) = &self.session else { return };
-        let context = session_context(session.clone());
+        let context = Context::of_session(session.clone());
         if notified(&self.core, &context, method, notification.params).await.is_err() {
             tracing::warn!("a notification could not be taken");
         }
@@ -330,7 +343,7 @@ impl Connection {
         let answers =
             messages.iter().filter(|message| matches!(message, Err(_) | Ok(Message::Request(_)))).count();
         let outbox = Arc::new(Outbox::new(Carrier::Json, answers));
-        let context = session_context(session);
+        let context = Context::of_session(session);
         for message in messages {
             self.member(&context, &outbox, message, line).await;
         }

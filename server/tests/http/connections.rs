@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::{Connection, Modern, Request, Session, TestServer, eventually};
 
@@ -346,79 +346,6 @@ fn a_client_that_waits_for_leave_to_send_gets_it_or_a_refusal() {
     assert_eq!(connection.head().status, 100);
     connection.send(body.as_bytes());
     assert_eq!(connection.receive().result()["structuredContent"]["sum"], 3);
-}
-
-/// A frame of HTTP/2 (RFC 9113, *Frame Format*).
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
-    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
-}
-
-/// Header fields, each a literal without indexing (RFC 7541, *Literal Header Field without Indexing*).
-fn fields(fields: &[(&str, &str)]) -> Vec<u8> {
-    let text = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
-    fields.iter().flat_map(|(name, value)| [vec![0], text(name), text(value)].concat()).collect()
-}
-
-/// The payloads of the frames of one stream until it ends, with their kinds.
-fn frames(connection: &mut Connection, stream: u32) -> Vec<(u8, Vec<u8>)> {
-    let mut seen = Vec::new();
-    loop {
-        let head = connection.exactly(9);
-        let length = usize::from(head[0]) << 16 | usize::from(head[1]) << 8 | usize::from(head[2]);
-        let (kind, flags) = (head[3], head[4]);
-        let of = u32::from_be_bytes([head[5] & 0x7f, head[6], head[7], head[8]]);
-        let payload = connection.exactly(length);
-        if of == stream {
-            seen.push((kind, payload));
-            if flags & 1 != 0 {
-                return seen;
-            }
-        }
-    }
-}
-
-#[test]
-fn http_2_with_prior_knowledge_serves_the_same() {
-    const DATA: u8 = 0;
-    const HEADERS: u8 = 1;
-    const SETTINGS: u8 = 4;
-    let server = TestServer::demo();
-    let body = Modern::tool("add", &json!({"a": 1, "b": 2})).message().to_string();
-    let head = |origin: &str| {
-        fields(&[
-            (":method", "POST"),
-            (":scheme", "http"),
-            (":path", "/mcp"),
-            (":authority", "localhost"),
-            ("content-type", "application/json"),
-            ("accept", "application/json, text/event-stream"),
-            ("mcp-protocol-version", "2026-07-28"),
-            ("mcp-method", "tools/call"),
-            ("mcp-name", "add"),
-            ("origin", origin),
-        ])
-    };
-    let mut connection = server.connect();
-    connection.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-    connection.send(&frame(SETTINGS, 0, 0, &[]));
-    connection.send(&frame(HEADERS, 4, 1, &head("http://localhost")));
-    connection.send(&frame(DATA, 1, 1, body.as_bytes()));
-    let answered = frames(&mut connection, 1);
-    assert_eq!(answered[0].0, HEADERS);
-    // Entry 8 of the static table: 200.
-    assert_eq!(answered[0].1[0], 0x88);
-    let data: Vec<u8> =
-        answered.iter().filter(|(kind, _)| *kind == DATA).flat_map(|(_, data)| data.clone()).collect();
-    let answer: Value = serde_json::from_slice(&data).unwrap();
-    assert_eq!(answer["result"]["structuredContent"]["sum"], 3);
-    // The guard reads what this version of HTTP has in the place of Host.
-    connection.send(&frame(HEADERS, 4, 3, &head("https://evil.example")));
-    connection.send(&frame(DATA, 1, 3, body.as_bytes()));
-    let refused = frames(&mut connection, 3);
-    let text: Vec<u8> =
-        refused.iter().filter(|(kind, _)| *kind == DATA).flat_map(|(_, data)| data.clone()).collect();
-    assert!(String::from_utf8_lossy(&text).contains("allowed_origins"), "{refused:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Which era and revision a request belongs to, settled before anything else is.
 
 use serde_json::{Value, json};
+use trunkline::{Exchange, NoArguments, Server, Tool};
 
 use crate::support::{MODERN, Modern, Request, STREAMABLE, TestServer};
 
@@ -217,5 +218,135 @@ fn a_capability_the_client_did_not_declare_is_needed() {
         let session = server.initialize(revision);
         let result = session.tool("confirm", &json!({"question": "Really?"}));
         assert_eq!(result["isError"], Value::Bool(true), "{revision}");
+    }
+}
+
+/// The extension has its own error for that, whatever is asked of tasks (*Tasks Extension*, Capability Negotiation).
+#[test]
+fn what_is_about_tasks_needs_a_client_that_knows_them() {
+    let server = TestServer::demo();
+    let knows = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+    let listen = |tasks: Value| {
+        Modern::new(
+            "subscriptions/listen",
+            &json!({"notifications": {"toolsListChanged": true, "taskIds": tasks}}),
+        )
+    };
+    for asked in [
+        Modern::new("tasks/get", &json!({"taskId": "t"})),
+        Modern::new("tasks/cancel", &json!({"taskId": "t"})),
+        Modern::new("tasks/update", &json!({"taskId": "t", "inputResponses": {}})),
+        listen(json!(["t"])),
+    ] {
+        for without in
+            [json!({}), json!({"tasks": {}}), json!({"extensions": {}}), json!({"elicitation": {}})]
+        {
+            let response = server.refused(&asked.clone().capabilities(without.clone()).request());
+            assert_eq!(response.refusal(), (400, -32021), "{without} {asked:?}: {}", response.text());
+            assert_eq!(response.json()["error"]["data"]["requiredCapabilities"], knows, "{asked:?}");
+            assert_eq!(response.json()["id"], 1, "{asked:?}");
+        }
+    }
+    assert_eq!(server.metric("streams_open"), 0);
+    // Who knows them is answered. Nothing is delivered of tasks, and the acknowledgement does not say that it would be.
+    let unknown =
+        server.modern(&Modern::new("tasks/get", &json!({"taskId": "t"})).capabilities(knows.clone()));
+    assert_eq!(unknown.code(), -32602, "{}", unknown.text());
+    let granted = json!({"toolsListChanged": true});
+    for tasks in [json!(["t"]), json!([])] {
+        let mut stream = server.stream(&listen(tasks).capabilities(knows.clone()).request());
+        assert_eq!(stream.message()["params"]["notifications"], granted);
+    }
+    // To name none is to ask for nothing.
+    let mut stream = server.stream(&listen(json!([])).request());
+    assert_eq!(stream.message()["params"]["notifications"], granted);
+}
+
+#[test]
+fn a_method_of_what_the_server_does_not_offer_is_unknown() {
+    let tool = Tool::new("only", |_: Exchange, _: NoArguments| async { Ok("x") });
+    let server = TestServer::with(Server::new("tools", "1").tool(tool));
+    let session = server.initialize("2025-11-25");
+    for (method, params, entries) in [
+        ("prompts/list", json!({}), "prompts"),
+        ("resources/list", json!({}), "resources"),
+        ("resources/templates/list", json!({}), "resourceTemplates"),
+        ("prompts/get", json!({"name": "x"}), ""),
+        ("resources/read", json!({"uri": "x://y"}), ""),
+        (
+            "completion/complete",
+            json!({"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "x", "value": ""}}),
+            "",
+        ),
+    ] {
+        assert_eq!(server.modern(&Modern::new(method, &params)).refusal(), (404, -32601), "{method}");
+        let old = session.request(method, &params);
+        assert_eq!(old.status(), 200, "{method}: {}", old.text());
+        if !entries.is_empty() {
+            assert_eq!(old.result()[entries], json!([]), "{method}");
+        }
+    }
+    assert_eq!(server.modern(&Modern::new("tools/list", &json!({}))).status(), 200);
+    let server = TestServer::with(Server::new("nothing", "1"));
+    for (method, params) in [("tools/list", json!({})), ("tools/call", json!({"name": "x"}))] {
+        assert_eq!(server.modern(&Modern::new(method, &params)).refusal(), (404, -32601), "{method}");
+    }
+}
+
+/// A client may send any version that is served; its session was opened in one, and stays in that.
+#[test]
+fn a_session_keeps_its_revision_whatever_the_header_names() {
+    let server = TestServer::demo();
+    let add = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "add", "arguments": {"a": 1, "b": 2}}});
+    for (revision, structured) in [("2025-03-26", false), ("2025-06-18", true)] {
+        let session = server.initialize(revision);
+        for header in STREAMABLE {
+            let response = server.send(&session.post(&add).version(header));
+            assert_eq!(
+                response.result().get("structuredContent").is_some(),
+                structured,
+                "{revision} {header}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_era_is_settled_before_the_session_is_looked_for() {
+    let server = TestServer::demo();
+    let modern = Modern::new("tools/list", &json!({}));
+    for request in [
+        modern.clone().meta(VERSION, json!("2099-01-01")).request().version("2099-01-01"),
+        modern.clone().without_meta(CAPABILITIES).request(),
+        modern.request().header("Mcp-Method", "tools/call"),
+    ] {
+        let code = server.send(&request).refusal();
+        assert_eq!(server.send(&request.session("00000000-dead")).refusal(), code);
+    }
+    // And before it is asked which session it would be.
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    for id in [None, Some("00000000-dead")] {
+        let request = Request::post(&ping).version("1999-01-01");
+        let request = id.map_or(request.clone(), |id| request.session(id));
+        let response = server.send(&request);
+        assert_eq!(response.status(), 400, "{id:?}");
+        assert!(response.text().contains("1999-01-01"), "{id:?}: {}", response.text());
+    }
+}
+
+#[test]
+fn a_notification_that_contradicts_itself_is_refused() {
+    let server = TestServer::demo();
+    let note = |meta: Value| json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1, "_meta": meta}});
+    let whole = note(json!({VERSION: MODERN, CAPABILITIES: {}}));
+    for (message, version, code) in [
+        (&whole, Some("2025-11-25"), -32020),
+        (&whole, None, -32020),
+        (&note(json!({VERSION: "2099-01-01", CAPABILITIES: {}})), Some("2099-01-01"), -32022),
+        (&note(json!({})), Some(MODERN), -32602),
+    ] {
+        let request = Request::post(message);
+        let request = version.map_or(request.clone(), |version| request.version(version));
+        assert_eq!(server.send(&request).refusal(), (400, code), "{version:?} {message}");
     }
 }

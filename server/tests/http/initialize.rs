@@ -41,6 +41,16 @@ fn an_eager_version_header_does_not_stop_initialize() {
 }
 
 #[test]
+fn initialize_under_the_revision_without_sessions_is_a_contradiction() {
+    let server = TestServer::demo();
+    for body in ["2025-11-25", "2026-07-28"] {
+        let response = server.send(&hello(&json!(body)).version("2026-07-28"));
+        assert_eq!(response.refusal(), (400, -32602), "{body}: {}", response.text());
+        assert_eq!(response.header("mcp-session-id"), None, "{body}");
+    }
+}
+
+#[test]
 fn initialize_needs_none_of_the_headers_of_the_revision_without_sessions() {
     let server = TestServer::demo();
     // No Mcp-Method, no version: as every client before 2026-07-28 sends it.

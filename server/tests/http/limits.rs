@@ -178,6 +178,19 @@ fn sessions_of_a_replica() {
     assert_eq!(server.send(&hello).status(), 200);
 }
 
+/// Those who are sent away together do not come back together.
+#[test]
+fn when_to_come_back_is_not_the_same_for_everybody() {
+    let server = limited("sessions = 1");
+    let hello = Request::post(&Session::hello("2025-06-18", &json!({})));
+    assert_eq!(server.send(&hello).status(), 200);
+    let mut told: Vec<String> =
+        (0..40).map(|_| server.send(&hello).header("retry-after").unwrap().to_owned()).collect();
+    told.sort_unstable();
+    told.dedup();
+    assert!(told.len() > 1, "all forty: {told:?}");
+}
+
 #[test]
 fn streams_of_one_session() {
     let server = limited("streams_per_session = 2");
@@ -203,9 +216,10 @@ fn streams_of_a_replica() {
     let listen = Modern::new("subscriptions/listen", &json!({"notifications": {"toolsListChanged": true}}));
     assert_overloaded(&server.modern(&listen), "limits.streams");
     assert_overloaded(&server.send(&Request::get().path("/sse")), "limits.streams");
-    // The refused one has left nothing behind.
-    server.await_metric("streams_open", 2);
-    server.await_metric("sessions_active", 3);
+    // The refused one has left nothing behind, and has not even made a session for a while.
+    assert_eq!(server.metric("streams_open"), 2);
+    assert_eq!(server.metric("sessions_active"), 3);
+    assert_eq!(server.metric("sessions_restored_total"), 3);
     drop(open);
     server.await_metric("streams_open", 0);
     drop(sessions[2].listen());
@@ -252,6 +266,7 @@ fn values_of_one_session() {
     assert_eq!(remember("k", &"x".repeat(200)).get("isError"), None);
     let large = remember("k", &"x".repeat(2000));
     assert_eq!(large["isError"], true, "{large}");
+    assert!(large["content"][0]["text"].as_str().unwrap().contains("over the limit of 1024"), "{large}");
     let many: Vec<Value> = (0..200).map(|number| remember(&format!("k{number}"), "v")).collect();
     assert!(many.iter().any(|result| result["isError"] == true), "one key too many is refused at last");
     assert_eq!(session.tool("recall", &json!({"key": "k"}))["structuredContent"]["value"], "x".repeat(200));

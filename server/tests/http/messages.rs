@@ -114,14 +114,76 @@ fn content_type_is_not_json() {
     }
 }
 
+/// A coded body is nothing that we read: unpacked, a small one may be larger than any limit.
 #[test]
-fn a_compressed_body_is_415() {
+fn a_coded_body_is_415() {
     let server = TestServer::demo();
     let session = server.initialize("2025-11-25");
     let ping = session.post(&json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}));
-    let gzip = server.send(&ping.clone().header("Content-Encoding", "gzip"));
-    assert_eq!(gzip.status(), 415, "{}", gzip.text());
-    assert_eq!(server.send(&ping.header("Content-Encoding", "identity")).status(), 200);
+    for coding in
+        ["gzip", "GZIP", "deflate", "br", "zstd", "x-gzip", "identity, gzip", "gzip, identity", "none"]
+    {
+        let response = server.send(&ping.clone().header("Content-Encoding", coding));
+        assert_eq!(response.refusal(), (415, INVALID), "{coding}");
+        assert!(response.text().contains("Content-Encoding"), "{}", response.text());
+        let old = Request::post_text("{}").path("/messages?sessionId=x").header("Content-Encoding", coding);
+        assert_eq!(server.send(&old).status(), 415, "{coding}");
+    }
+    for (first, second) in [("identity", "gzip"), ("gzip", "identity")] {
+        let twice = ping.clone().also("Content-Encoding", first).also("Content-Encoding", second);
+        assert_eq!(server.send(&twice).status(), 415, "{first} and {second}");
+    }
+    for plain in ["identity", "Identity"] {
+        assert_eq!(server.send(&ping.clone().header("Content-Encoding", plain)).status(), 200, "{plain}");
+    }
+    // It is refused by its head: what would come of it is not waited for.
+    let bomb = ping.header("Content-Encoding", "gzip").header("Content-Length", "1000000");
+    let mut connection = server.connect();
+    connection.send(&bomb.head());
+    assert_eq!(connection.head().status, 415);
+}
+
+#[test]
+fn a_content_type_that_comes_twice_is_none() {
+    let server = TestServer::demo();
+    let session = server.initialize("2025-11-25");
+    let ping = session.post(&json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}));
+    for second in ["text/plain", "application/json"] {
+        let response = server.send(&ping.clone().also("Content-Type", second));
+        assert_eq!(response.refusal(), (415, INVALID), "{second}");
+    }
+}
+
+/// Whoever stands before us and reads the other one has let something else pass.
+#[test]
+fn a_member_that_comes_twice_is_refused_and_nothing_is_done() {
+    let server = TestServer::demo();
+    let session = server.initialize("2025-11-25");
+    let touch = r#"{"name":"touch","arguments":{"uri":"demo://counter"}}"#;
+    let add = r#"{"name":"add","arguments":{"a":1,"b":2}}"#;
+    for members in [
+        format!(r#""jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"tools/call","params":{touch}"#),
+        format!(r#""jsonrpc":"1.0","jsonrpc":"2.0","id":1,"method":"tools/call","params":{touch}"#),
+        format!(r#""jsonrpc":"2.0","id":1,"id":2,"method":"tools/call","params":{touch}"#),
+        format!(r#""jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call","params":{touch}"#),
+        format!(r#""jsonrpc":"2.0","id":1,"method":"tools/call","params":{add},"params":{touch}"#),
+        format!(r#""jsonrpc":"2.0","id":1,"params":{add},"method":"tools/call","params":{touch}"#),
+        r#""jsonrpc":"2.0","id":1,"result":{},"result":{}"#.to_owned(),
+    ] {
+        let response = server.send(&session.sign(Request::post_text(&format!("{{{members}}}"))));
+        assert_eq!(response.refusal(), (400, INVALID), "{members}: {}", response.text());
+    }
+    // Within the parameters it is the method's to complain of.
+    for params in [
+        r#"{"name":"add","name":"touch","arguments":{"uri":"demo://counter"}}"#,
+        r#"{"name":"touch","arguments":{"uri":"demo://logo"},"arguments":{"uri":"demo://counter"}}"#,
+    ] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+        let response = server.send(&session.sign(Request::post_text(&body)));
+        assert_eq!(response.refusal(), (200, -32602), "{params}: {}", response.text());
+    }
+    let counter = session.call("resources/read", &json!({"uri": "demo://counter"}));
+    assert_eq!(counter["contents"][0]["text"], "0");
 }
 
 #[test]

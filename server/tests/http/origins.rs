@@ -127,6 +127,19 @@ fn two_hosts_or_none_are_refused() {
 }
 
 #[test]
+fn a_host_in_the_target_counts_as_well_as_the_header() {
+    let server = TestServer::demo();
+    for (target, host, status) in [
+        ("localhost", "localhost", 200),
+        ("evil.example", "localhost", 403),
+        ("localhost", "evil.example", 403),
+    ] {
+        let request = kinds()[0].clone().path(&format!("http://{target}/mcp")).header("Host", host);
+        assert_eq!(server.send(&request).status(), status, "{target} {host}");
+    }
+}
+
+#[test]
 fn names_of_this_machine_are_served_with_any_port() {
     let server = TestServer::demo();
     let port = server.address.port();

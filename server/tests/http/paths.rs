@@ -127,7 +127,15 @@ fn a_refusal_forbids_sniffing_and_a_stream_forbids_buffering() {
         assert_eq!(response.header("content-type"), Some("application/json"), "{response:?}");
         assert_eq!(response.header("x-content-type-options"), Some("nosniff"), "{response:?}");
     }
-    for request in [session.sign(Request::get()), Request::get().path("/sse")] {
+    let listen = Modern::new("subscriptions/listen", &json!({"notifications": {"toolsListChanged": true}}));
+    let ping = session.post(&json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}));
+    for request in [
+        session.sign(Request::get()),
+        Request::get().path("/sse"),
+        listen.request(),
+        // An answer that is there at once, to a client that reads nothing else.
+        ping.header("Accept", "text/event-stream"),
+    ] {
         let mut connection = server.connect();
         connection.send(&request.bytes());
         let head = connection.head();

@@ -1,6 +1,13 @@
 //! The life of a session: who finds it, when it is gone, and what is left of it then.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
 use serde_json::{Value, json};
+use tokio::sync::Notify;
+use trunkline::{Exchange, NoArguments, Server, Tool};
 
 use crate::support::{LEGACY, Request, STREAMABLE, Session, TestServer, eventually};
 
@@ -113,6 +120,32 @@ fn many_sessions_of_one_caller_live_side_by_side() {
     }
 }
 
+/// How many threads serve is nobody's concern: a connection comes to any of them.
+#[test]
+fn a_session_is_known_to_every_worker() {
+    let server = TestServer::builder().config("server.workers = 4\nserver.upgrade_after = \"20ms\"").start();
+    let session = server.initialize_with("2025-11-25", &json!({"elicitation": {}}));
+    let mut listening = session.listen();
+    session.call("resources/subscribe", &json!({"uri": "demo://counter"}));
+    // Connections go round the workers; none is given back before all are open.
+    let mut connections: Vec<_> = (0..12).map(|_| server.connect()).collect();
+    for connection in &mut connections {
+        let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+        assert_eq!(connection.exchange(&session.post(&ping)).status(), 200);
+        let touch = json!({"name": "touch", "arguments": {"uri": "demo://counter"}});
+        let touch = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": touch});
+        assert_eq!(connection.exchange(&session.post(&touch)).status(), 200);
+        assert_eq!(listening.message()["method"], "notifications/resources/updated");
+        let mut asking =
+            session.stream("tools/call", &json!({"name": "confirm", "arguments": {"question": "?"}}));
+        let question = asking.message();
+        let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}});
+        assert_eq!(connection.exchange(&session.post(&answer)).status(), 202);
+        assert_eq!(asking.message()["result"]["content"][0]["text"], "declined");
+    }
+    assert_eq!(server.metric("sessions_restored_total"), 1);
+}
+
 #[test]
 fn one_request_id_is_used_in_many_sessions_at_once() {
     let server = TestServer::demo();
@@ -150,6 +183,37 @@ fn a_request_id_in_flight_is_refused_and_the_call_goes_on() {
     // Afterwards it is free: what a client may use again is its own affair.
     let quick = json!({"jsonrpc": "2.0", "id": 5, "method": "ping"});
     assert_eq!(session.send(&quick).status(), 200);
+}
+
+#[test]
+fn a_call_that_is_sent_again_while_it_runs_is_not_run_twice() {
+    let (runs, go) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+    let tool = {
+        let (runs, go) = (runs.clone(), go.clone());
+        Tool::new("charge", move |_: Exchange, _: NoArguments| {
+            let go = go.clone();
+            let run = runs.fetch_add(1, Ordering::SeqCst) + 1;
+            async move {
+                go.notified().await;
+                Ok(format!("run {run}"))
+            }
+        })
+    };
+    let server = TestServer::with(Server::new("charging", "1").tool(tool));
+    let session = server.initialize("2025-11-25");
+    let charge = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "charge"}});
+    // The client loses its connection, or a proxy its patience, and what was sent is sent again.
+    let mut connection = server.connect();
+    connection.send(&session.post(&charge).bytes());
+    server.await_metric("requests_in_flight", 1);
+    drop(connection);
+    for _ in 0..3 {
+        assert_eq!(server.refused(&session.post(&charge)).refusal(), (400, -32600));
+    }
+    assert_eq!(server.metric("requests_in_flight"), 1, "a broken connection cancels nothing");
+    go.notify_one();
+    server.await_metric("requests_in_flight", 0);
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
 }
 
 #[test]

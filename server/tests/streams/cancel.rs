@@ -185,6 +185,31 @@ fn a_connection_that_is_half_closed_counts_as_closed() {
     drop(connections);
 }
 
+/// Before there is a head to the answer, too, and however the answer would come.
+#[test]
+fn a_connection_that_is_half_closed_before_the_answer_begins_counts_as_closed() {
+    let stage = Stage::with("server.upgrade_after = \"1h\"\nserver.stream_keep_alive = \"9m\"");
+    let session = stage.server.initialize("2025-06-18");
+    for (done, accept) in ["application/json", "application/json, text/event-stream"].into_iter().enumerate()
+    {
+        let done = i64::try_from(done).unwrap();
+        let modern = Modern::tool("wait", &json!({})).request().header("Accept", accept);
+        let legacy = session.post(&call(done, "wait", &json!({}), None)).header("Accept", accept);
+        let connections = [modern, legacy].map(|request| {
+            let connection = sent(&stage, &request);
+            connection.finish_sending();
+            connection
+        });
+        stage.await_stopped(done + 1);
+        // The call of a session goes on.
+        stage.server.await_metric("requests_in_flight", 1);
+        stage.step(1);
+        stage.await_ended(done + 1);
+        drop(connections);
+        stage.await_idle();
+    }
+}
+
 /// Over HTTP this revision has no such notification, and a request id is nobody's in particular.
 #[test]
 fn a_notification_cancels_nothing_in_2026_07_28() {

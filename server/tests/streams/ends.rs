@@ -142,6 +142,27 @@ fn an_open_stream_keeps_its_session_alive_and_an_unused_session_expires() {
     stage.await_idle();
 }
 
+/// A session that is used by requests alone lives on for as long as they come.
+#[test]
+fn each_use_prolongs_a_session() {
+    let stage = Stage::with(
+        "store.session_ttl = \"2s\"\nstore.init_ttl = \"2s\"\nserver.stream_keep_alive = \"100ms\"",
+    );
+    let (used, unused) = (stage.server.initialize("2025-06-18"), stage.server.initialize("2025-06-18"));
+    let clock = stage.server.initialize("2025-06-18");
+    let mut ticks = clock.listen();
+    // The signs of life are the clock: two lifetimes of a session.
+    let mut signs = 0;
+    while signs < 40 {
+        if ticks.next_any().expect("it stays open").comment.as_deref() == Some("keep-alive") {
+            signs += 1;
+            assert_eq!(used.call("ping", &json!({})), json!({}));
+        }
+    }
+    is_gone(&stage.server, &unused);
+    assert_eq!(used.tool("echo", &json!({"text": "still here"}))["content"][0]["text"], "still here");
+}
+
 /// A session that never got past `initialize` is not kept as long.
 #[test]
 fn a_session_that_is_never_used_expires_sooner() {
@@ -198,4 +219,22 @@ fn every_descriptor_comes_back() {
         "{before} before, {} now",
         server.open_files()
     );
+}
+
+/// Neither a stream nor a call that waits holds a thread.
+#[test]
+fn what_is_open_and_quiet_holds_no_thread() {
+    let server = TestServer::builder().config("server.upgrade_after = \"20ms\"").start();
+    let session = server.initialize("2025-06-18");
+    drop(session.listen());
+    let before = server.threads();
+    let mut open = Vec::new();
+    for id in 0..40 {
+        open.push(server.stream(&Request::get().path("/sse")));
+        open.push(server.stream(&session.post(&call(id, "slow", &json!({"ms": 600_000}), None))));
+    }
+    server.await_metric("requests_in_flight", 40);
+    let now = server.threads();
+    assert!(now <= before + 2, "{before} before, {now} with {} streams", open.len());
+    assert_eq!(session.delete().status(), 204);
 }

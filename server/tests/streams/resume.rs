@@ -149,9 +149,19 @@ fn ids_that_were_never_issued_are_refused() {
     let (_events, first) = broken(&stage, &session, 50);
     let id = first.id.unwrap();
     let cut = &id[..id.len() - 1];
+    // Kind, stream, tag, place.
+    let parts: Vec<&str> = id.split('.').collect();
+    let other = |part: usize| {
+        let mut parts: Vec<String> = parts.iter().map(|part| (*part).to_owned()).collect();
+        let first = if parts[part].starts_with('A') { "B" } else { "A" };
+        parts[part].replace_range(..1, first);
+        parts.join(".")
+    };
     let forged = [
         "7".to_owned(),
         "null".to_owned(),
+        other(1),
+        other(2),
         format!("{id}0.1"),
         format!("{cut}x"),
         format!("x{id}"),
@@ -168,6 +178,59 @@ fn ids_that_were_never_issued_are_refused() {
     assert_eq!(refused(&stage.server, &twice).refusal(), (400, -32600));
     // The session is none the worse for it.
     assert_eq!(session.tool("echo", &json!({"text": "still here"}))["content"][0]["text"], "still here");
+}
+
+/// The place is not vouched for, and need not be: it leads nowhere but into the stream that is the client's own.
+#[test]
+fn a_made_up_place_in_ones_own_stream_shows_no_more_than_the_stream() {
+    let stage = Stage::new();
+    let session = stage.server.initialize("2025-11-25");
+    stage.step(4);
+    let request = session.post(&call(1, "steps", &json!({"count": 3}), Some("t")));
+    let all = messages(&with_ids(stage.server.stream(&request).everything()));
+    let (stream, last) = all[3].id.as_deref().unwrap().rsplit_once('.').unwrap();
+    let (log, _) = last.split_once('-').unwrap();
+    let most = u64::MAX;
+    for (place, rest) in [
+        ("0-0".to_owned(), 0),
+        ("1-1".to_owned(), 0),
+        (format!("{log}-0"), 0),
+        (format!("{log}-999"), 4),
+        (format!("{log}-{most}"), 4),
+        (format!("{most}-{most}"), 4),
+    ] {
+        // It ends, whatever the place: nobody waits for what cannot come.
+        assert_eq!(session.resume(&format!("{stream}.{place}")).rest(), all[rest..], "{place}");
+    }
+
+    // The stream that listens has nothing in it but what this session has asked for, from wherever it is read.
+    let other = stage.server.initialize("2025-11-25");
+    other.call("resources/subscribe", &json!({"uri": "demo://logo"}));
+    session.call("resources/subscribe", &json!({"uri": URI}));
+    let mut listening = session.listen();
+    for uri in [URI, "demo://logo", URI] {
+        other.tool("touch", &json!({"uri": uri}));
+    }
+    let first = listening.next_event().unwrap();
+    let (stream, _) = first.id.as_deref().unwrap().rsplit_once('.').unwrap();
+    for place in ["0-0", "1-1"] {
+        let mut resumed = session.resume(&format!("{stream}.{place}"));
+        for _ in 0..2 {
+            assert_eq!(resumed.message()["params"]["uri"], URI, "{place}");
+        }
+        session.tool("changed", &json!({"what": "tools"}));
+        assert_eq!(resumed.message()["method"], "notifications/tools/list_changed", "{place}");
+        resumed.close();
+        // Those that were published meanwhile are a part of the past from now on.
+        session.call("resources/unsubscribe", &json!({"uri": URI}));
+        let mut resumed = session.resume(&format!("{stream}.{place}"));
+        assert_eq!(resumed.message()["method"], "notifications/tools/list_changed", "{place}");
+        session.call("resources/subscribe", &json!({"uri": URI}));
+        if place == "0-0" {
+            break;
+        }
+    }
+    assert_eq!(session.tool("echo", &json!({"text": "well"}))["content"][0]["text"], "well");
 }
 
 /// An empty answer would be asked for again and again.
@@ -222,6 +285,30 @@ fn a_stream_keeps_no_more_events_than_it_may_and_says_so() {
     assert_eq!(progress, [18, 19, 20]);
     assert_eq!(text(&rest[3].json()), "20 steps");
     assert_eq!(stage.server.metric("stream_gaps_total"), 1);
+}
+
+/// A stream keeps so many bytes, too: few large events are as bad as many small ones.
+#[test]
+fn a_stream_keeps_no_more_bytes_than_it_may_and_says_so() {
+    let stage = Stage::with("limits.log_bytes = \"64KiB\"\nlimits.result_bytes = \"1KiB\"");
+    let session = stage.server.initialize("2025-06-18");
+    let request = session.post(&call(1, "flood", &json!({"count": 32, "bytes": 8192}), None));
+    let mut events = stage.server.stream(&request);
+    // The handler may be far ahead of what is read, even before the first of it is.
+    let mut seen = Vec::new();
+    while messages(&seen).is_empty() {
+        seen.push(events.next_any().unwrap());
+    }
+    events.close();
+    stage.await_ended(1);
+    stage.server.await_metric("requests_in_flight", 0);
+    let rest = session.resume(seen.last().unwrap().id.as_deref().unwrap()).everything();
+    let is_gap = |event: &Event| event.comment.as_deref() == Some("some events are no longer kept");
+    assert!(seen.iter().chain(&rest).any(is_gap));
+    let kept = messages(&rest);
+    let bytes: usize = kept.iter().map(|event| event.data.len()).sum();
+    assert!(kept.len() > 2 && bytes <= 64 * 1024, "{} events of {bytes} bytes", kept.len());
+    assert_eq!(text(&kept.last().unwrap().json()), "32 messages");
 }
 
 #[test]

@@ -89,6 +89,27 @@ fn only_2025_11_25_begins_its_streams_with_an_id_and_no_data() {
     }
 }
 
+/// Clients that lose their streams together do not come back together.
+#[test]
+fn the_hint_when_to_come_back_is_not_the_same_for_everybody() {
+    let stage = Stage::with(SELDOM);
+    let session = stage.server.initialize("2025-11-25");
+    let mut hints: Vec<u64> = (0..20)
+        .map(|_| {
+            let mut listening = session.listen();
+            loop {
+                if let Some(retry) = listening.next_any().expect("it begins").retry {
+                    return retry;
+                }
+            }
+        })
+        .collect();
+    assert!(hints.iter().all(|hint| (100..60_000).contains(hint)), "{hints:?}");
+    hints.sort_unstable();
+    hints.dedup();
+    assert!(hints.len() > 5, "{hints:?}");
+}
+
 #[test]
 fn every_message_of_a_stream_that_can_be_resumed_has_an_id_of_its_own() {
     let stage = Stage::new();

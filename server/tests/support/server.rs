@@ -171,6 +171,20 @@ impl TestServer {
         self.connect().exchange(request)
     }
 
+    /// Sends a request that is to be refused: a stream in the place of an answer would be waited for in vain.
+    #[track_caller]
+    pub(crate) fn refused(&self, request: &Request) -> Response {
+        let mut connection = self.connect();
+        connection.send(&request.bytes());
+        let head = connection.head();
+        assert!(head.status >= 400, "not refused: {head:?}");
+        let mut body = Vec::new();
+        while let Some(chunk) = connection.chunk() {
+            body.extend_from_slice(&chunk);
+        }
+        Response { head, body }
+    }
+
     /// Sends a request on a connection of its own, and opens the stream that answers it.
     #[track_caller]
     pub(crate) fn stream(&self, request: &Request) -> Events {
@@ -255,6 +269,11 @@ impl TestServer {
     /// The memory that the binary's process takes, in KiB.
     pub(crate) fn resident_kib(&self) -> u64 {
         self.process_status("VmRSS:").expect("the system tells a process's memory")
+    }
+
+    /// How many threads the binary's process has.
+    pub(crate) fn threads(&self) -> u64 {
+        self.process_status("Threads:").expect("the system tells a process's threads")
     }
 
     /// How many descriptors the binary's process has open once all its threads are at work and nobody is connected.

@@ -255,15 +255,25 @@ fn what_is_no_origin_or_host_is_told_with_its_reason() {
 
 #[test]
 fn the_scheme_of_a_backend_says_which() {
-    use super::super::types::RedisMode::{Cluster, Plain, Sentinel, Tls};
     assert_eq!(backend(&text("memory")), Ok(Backend::Memory));
-    for (scheme, mode) in
-        [("redis", Plain), ("rediss", Tls), ("redis+sentinel", Sentinel), ("redis+cluster", Cluster)]
-    {
-        let url = format!("{scheme}://:hunter2@redis:6379/0");
-        assert_eq!(backend(&text(&url)), Ok(Backend::Redis { mode, url: url.clone() }));
+    for url in [
+        "redis://:hunter2@redis:6379/0",
+        "rediss://app:hunter2@redis",
+        "redis+sentinel://:hunter2@s1,s2:26380/main",
+        "redis+cluster://:hunter2@c1,c2",
+    ] {
+        assert_eq!(backend(&text(url)), Ok(Backend::Redis(Box::new(url.parse().unwrap()))));
     }
-    for bad in ["", "Memory", "redis", "redis://", "http://:hunter2@a", "memory://"] {
+    for bad in [
+        "",
+        "Memory",
+        "redis",
+        "redis://",
+        "http://:hunter2@a",
+        "memory://",
+        "redis://:hunter2@a,b",
+        "redis+sentinel://:hunter2@a",
+    ] {
         let wrong = backend(&text(bad)).unwrap_err();
         assert!(!format!("{wrong:?}").contains("hunter2"), "{wrong:?}");
     }

@@ -9,7 +9,7 @@ use tokio::{sync::Mutex, time::Instant};
 use trunkline_store::{Key, Kind, Record, SessionStore, StoreError};
 
 /// How long a replica counts as there without a sign of life: several times [`BEAT`], so that one lost write is no death.
-const LAPSE: Duration = Duration::from_secs(30);
+pub(super) const LAPSE: Duration = Duration::from_secs(30);
 
 /// The least pause between two signs of life.
 const BEAT: Duration = Duration::from_secs(5);

@@ -173,7 +173,7 @@ impl Tasks {
     async fn announce(&self, id: &str) {
         self.changed(id);
         let signal = Signal::Task { task: id.into() };
-        if let Err(error) = peers::send(&self.services, &peers::everybody(), &signal).await {
+        if let Err(error) = peers::mention(&self.services, &signal).await {
             tracing::debug!(%error, "a task's change was not announced");
         }
     }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use trunkline_hub::{Delivery, Follower, Position, Topic};
 
 use super::{Endpoint, event_id::EventIds};
 use crate::{
     drain::Drain,
     error::Refusal,
-    outbox::Source,
+    outbox::{Source, is_silent},
     session::{Context, Core, Listening, LiveSession, StreamPermit},
     telemetry::{Gauge, Held, Metrics},
     transport::broadcast::{Broadcasts, Heard},
@@ -49,6 +49,8 @@ pub(super) enum Feed {
         done: bool,
         /// Counts gaps.
         metrics: Arc<Metrics>,
+        /// Watches over the replica that runs the call, where this is another one.
+        _watch: Option<AbortOnDropHandle<()>>,
     },
     /// The queue of a call.
     Queue(mpsc::Receiver<Bytes>),
@@ -144,7 +146,8 @@ impl Feed {
                 let follower = services.hub.follow(&log.topic(), Position::default()).await?;
                 let ids = EventIds::of_call(&services.keys, log.session(), log.stream());
                 let priming = context.caller.revision.features().priming;
-                Ok(Self::Call { follower, ids, priming, done: false, metrics: services.metrics.clone() })
+                let metrics = services.metrics.clone();
+                Ok(Self::Call { follower, ids, priming, done: false, metrics, _watch: None })
             }
         }
     }
@@ -153,11 +156,11 @@ impl Feed {
     pub(super) async fn next(&mut self) -> Option<Piece> {
         match self {
             Self::Queue(queue) => queue.recv().await.map(|data| Piece::Message { id: None, data }),
-            Self::Call { follower, ids, priming, done, metrics } => {
+            Self::Call { follower, ids, priming, done, metrics, .. } => {
                 if *done {
                     return None;
                 }
-                let piece = next_of_call(follower, ids, *priming, done).await;
+                let piece = next_of_call(follower, ids, priming, done).await;
                 if matches!(piece, Some(Piece::Gap)) {
                     metrics.gap();
                 }
@@ -208,7 +211,7 @@ impl Feed {
 async fn next_of_call(
     follower: &mut Follower,
     ids: &EventIds,
-    priming: bool,
+    priming: &mut bool,
     done: &mut bool,
 ) -> Option<Piece> {
     loop {
@@ -216,13 +219,13 @@ async fn next_of_call(
             Ok(Delivery::Entry(entry)) => {
                 *done = entry.last;
                 let id = ids.at(entry.position);
-                if !entry.payload.is_empty() {
+                if !is_silent(&entry.payload) {
                     return Some(Piece::Message { id: Some(id), data: entry.payload });
                 }
                 if entry.last {
                     return None;
                 }
-                if priming {
+                if std::mem::take(priming) {
                     return Some(Piece::Priming(id));
                 }
             }

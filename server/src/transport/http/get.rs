@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use actix_web::{HttpRequest, HttpResponse, http::header::HeaderName, web};
-use trunkline_hub::{Delivery, Position};
+use tokio_util::task::AbortOnDropHandle;
+use trunkline_hub::Position;
 use trunkline_protocol::header::last_event_id;
 
 use super::{
@@ -18,7 +19,7 @@ use crate::{
     error::Refusal,
     outbox,
     principal::Principal,
-    session::{LiveSession, StreamPermit},
+    session::{LiveSession, StreamPermit, Watched},
     telemetry::Gauge,
     transport::broadcast::{Broadcasts, Wanted},
 };
@@ -91,16 +92,18 @@ async fn resumed(
 ) -> Result<HttpResponse, Refusal> {
     let services = &endpoint.core.services;
     let topic = outbox::topic(session.id(), stream);
-    let mut follower = Box::pin(futures_util::StreamExt::peekable(services.hub.follow(&topic, after).await?));
-    let first = futures_util::FutureExt::now_or_never(follower.as_mut().peek());
-    if matches!(first, Some(Some(Ok(Delivery::Gone)))) {
+    if services.hub.position(&topic).await? == Position::default() {
         services.metrics.gap();
         return listen(endpoint, session, permit, None).await;
     }
+    let follower = services.hub.follow(&topic, after).await?;
     let ids = EventIds::of_call(&services.keys, session.id(), stream);
     // The client has the stream's beginning, or it could not name a place in it.
     let metrics = services.metrics.clone();
-    let feed = Feed::Call { follower, ids, priming: false, done: false, metrics };
+    let core = endpoint.core.clone();
+    let watch = Watched { core, session: session.clone(), stream: stream.into() }.watch();
+    let watch = Some(AbortOnDropHandle::new(tokio::spawn(watch)));
+    let feed = Feed::Call { follower, ids, priming: false, done: false, metrics, _watch: watch };
     let ends = Ends {
         drain: endpoint.drain.clone(),
         leave: Leave::AtOnce,

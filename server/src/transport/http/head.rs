@@ -45,15 +45,25 @@ pub(super) fn admit(request: &HttpRequest, settings: &Settings) -> Result<(), Re
         }
     };
     if !served {
+        refused(request, &HOST);
         let reason =
             "the Host is missing, repeated or not served here; the operator sets server.allowed_hosts";
         return Err(Refusal::OriginForbidden(reason.into()));
     }
     if request.headers().contains_key(ORIGIN) && !settings.origins.allows(values(ORIGIN)) {
+        refused(request, &ORIGIN);
         let reason = "pages of this Origin may not call; the operator sets server.allowed_origins";
         return Err(Refusal::OriginForbidden(reason.into()));
     }
     Ok(())
+}
+
+/// For the operator who looks why clients are refused. Not louder: whoever sends them decides how many there are.
+fn refused(request: &HttpRequest, header: &HeaderName) {
+    const LONGEST: usize = 256;
+    let value = request.headers().get(header).map_or(&b""[..], HeaderValue::as_bytes);
+    let value = String::from_utf8_lossy(&value[..value.len().min(LONGEST)]);
+    tracing::debug!(%header, ?value, "a request was refused by its Host or Origin");
 }
 
 /// The size of a request's head, as it is written in HTTP/1.
@@ -70,15 +80,13 @@ pub(super) fn acceptable(request: &HttpRequest) -> Acceptable {
 /// Whether the body is JSON as it stands, by what the head says.
 pub(super) fn check_content_type(request: &HttpRequest) -> Result<(), Refusal> {
     let headers = request.headers();
-    if headers
-        .get(CONTENT_ENCODING)
-        .is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"))
-    {
+    let mut codings = headers.get_all(CONTENT_ENCODING);
+    if !codings.all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
         return Err(Refusal::UnsupportedMediaType);
     }
-    let value = headers.get(CONTENT_TYPE);
-    match value.and_then(|value| Media::of_content_type(value.as_bytes())) {
-        Some(Media::Json) => Ok(()),
+    let mut types = headers.get_all(CONTENT_TYPE).map(|value| Media::of_content_type(value.as_bytes()));
+    match (types.next().flatten(), types.next()) {
+        (Some(Media::Json), None) => Ok(()),
         _ => Err(Refusal::UnsupportedMediaType),
     }
 }

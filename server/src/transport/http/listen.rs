@@ -13,7 +13,10 @@ use crate::{
     error::Refusal,
     session::{Context, Incoming},
     telemetry::Gauge,
-    transport::broadcast::{Broadcasts, Wanted, granted},
+    transport::{
+        broadcast::{Broadcasts, Wanted, granted},
+        context::check_task_filter,
+    },
 };
 
 /// Opens the stream.
@@ -36,6 +39,7 @@ pub(super) async fn open(
     }
     let raw = incoming.request.params.ok_or_else(|| Refusal::InvalidParams("params are missing".into()))?;
     let asked: ListenParams = read(raw, "params").map_err(Refusal::InvalidParams)?;
+    check_task_filter(incoming.params, &asked.notifications)?;
     let most = endpoint.settings.listen_subscriptions;
     let granted = granted(&core.registry.catalog(), asked.notifications, most)?;
     let revision = context.caller.revision;

@@ -10,6 +10,7 @@ mod head;
 mod listen;
 mod post;
 mod reply;
+mod reset;
 mod socket;
 mod sse2024;
 mod stream;

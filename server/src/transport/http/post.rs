@@ -153,7 +153,7 @@ impl Post<'_> {
 
     /// Serves a request, and sends what its outbox says.
     async fn answer(&self, context: &Context, incoming: &Incoming<'_>) -> Result<HttpResponse, Refusal> {
-        let outbox = Arc::new(Outbox::new(carrier(self.endpoint, context, self.accept), 1));
+        let outbox = Arc::new(Outbox::new(carrier(self.endpoint, context, self.accept, self.body), 1));
         let cancel = CancellationToken::new();
         // In the modern era a closed stream is a cancellation; before, a broken connection says nothing.
         let modern = context.caller.revision.era() == Era::Modern;
@@ -221,7 +221,7 @@ impl Post<'_> {
         }
         let id = head::session_id(self.request)?.ok_or(Refusal::SessionRequired)?;
         let session = self.endpoint.core.directory.find(id, principal).await?;
-        Ok(context::session_context(session))
+        Ok(Context::of_session(session))
     }
 
     async fn initialize(
@@ -292,7 +292,7 @@ impl Post<'_> {
         }
         let answers =
             messages.iter().filter(|message| matches!(message, Err(_) | Ok(Message::Request(_)))).count();
-        let outbox = Arc::new(Outbox::new(carrier(self.endpoint, &context, self.accept), answers));
+        let outbox = Arc::new(Outbox::new(carrier(self.endpoint, &context, self.accept, self.body), answers));
         for message in messages {
             self.member(&context, &outbox, message).await?;
         }

@@ -16,7 +16,9 @@ use std::{
 
 use actix_http::{HttpService, Protocol, error::DispatchError};
 use actix_server::GracefulShutdownSignal;
-use actix_service::{IntoServiceFactory, ServiceFactory, ServiceFactoryExt, fn_service, map_config};
+use actix_service::{
+    IntoServiceFactory, ServiceFactory, ServiceFactoryExt, apply_fn_factory, fn_service, map_config,
+};
 use actix_web::{App, HttpRequest, dev::AppConfig, web};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
@@ -24,7 +26,7 @@ use tokio::{
     time::{Instant, Sleep, sleep, timeout},
 };
 
-use super::{Endpoint, routes};
+use super::{Endpoint, reset, routes};
 use crate::config::ServerConfig;
 
 /// How a connection of HTTP/2 begins, as far as one look will most likely show it.
@@ -91,7 +93,7 @@ pub(crate) fn service(
         // A client that closes has gone, and its call or stream with it; otherwise that is seen only when a write fails.
         .h1_allow_half_closed(false)
         .on_connect_ext(|socket: &Socket, data| drop(data.insert(socket.activity.clone())))
-        .finish(map_config(app, |()| AppConfig::default()));
+        .finish(apply_fn_factory(map_config(app, |()| AppConfig::default()), reset::serve));
     fn_service(move |io| begin(io, times)).and_then(http)
 }
 

@@ -26,7 +26,8 @@ use crate::{
     outbox::{Carrier, LogCarrier, Outbox, Shared},
     principal::Principal,
     record::Greeting,
-    session::{Incoming, LiveSession, refused, serve},
+    session::{Context, Incoming, LiveSession, refused, serve},
+    telemetry::Gauge,
     transport::{
         broadcast::{Broadcasts, Wanted},
         context,
@@ -56,8 +57,7 @@ pub(super) async fn post(
 
 /// The log of everything that is said to the client of a session.
 fn log(endpoint: &Endpoint, session: &LiveSession) -> LogCarrier {
-    let services = &endpoint.core.services;
-    LogCarrier::of_connection(services.hub.clone(), session.id().clone(), services.retention())
+    LogCarrier::of_connection(endpoint.core.services.logs.clone(), session.id().clone())
 }
 
 async fn stream(request: &HttpRequest, endpoint: &web::Data<Endpoint>) -> Result<HttpResponse, Refusal> {
@@ -72,6 +72,11 @@ async fn stream(request: &HttpRequest, endpoint: &web::Data<Endpoint>) -> Result
         return Err(Refusal::Draining);
     }
     let core = &endpoint.core;
+    // Before there is a session, which would be made in vain.
+    let most = i64::try_from(endpoint.settings.streams).unwrap_or(i64::MAX);
+    if core.services.metrics.now(Gauge::Streams) >= most {
+        return Err(Refusal::TooMany("streams on this replica (limits.streams)"));
+    }
     let principal = Principal::anonymous();
     let id = core.directory.create_unopened(&principal).await?;
     let session = core.directory.find(id.as_str(), &principal).await?;
@@ -119,7 +124,7 @@ async fn take(
     match parse(&body, endpoint.settings.bounds)? {
         Body::Single(Message::Request(mut request)) => posted.request(&mut request).await,
         Body::Single(Message::Notification(note)) => {
-            let context = context::session_context(posted.session);
+            let context = Context::of_session(posted.session);
             let method = Method::from_name(&note.method);
             context::notified(&endpoint.core, &context, method, note.params).await
         }
@@ -160,7 +165,7 @@ impl Posted<'_> {
         }
         let params = request.take_params().map_err(Refusal::InvalidParams)?;
         let incoming = Incoming { request, method, params: &params, body: self.body };
-        let context = context::session_context(self.session.clone());
+        let context = Context::of_session(self.session.clone());
         serve(core, &context, &incoming, outbox, &CancellationToken::new()).await
     }
 

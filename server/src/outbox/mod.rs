@@ -3,16 +3,22 @@
 //!
 //! An outbox is handed down with the request. Whoever serves it says things into it, and never learns what carries them.
 
+mod log;
+mod note;
+
 use std::{
-    sync::{Arc, OnceLock},
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
-use trunkline_hub::{Fence, Hub, HubError, Retention, Topic};
+use trunkline_hub::{Fence, HubError};
+
+use log::Writer;
+pub(crate) use log::{LogCarrier, Logs, topic};
+pub(crate) use note::{Note, is_silent};
 
 /// Frames between a handler and a stream without a log. A handler that says more waits for the reader: enough for a burst
 /// of progress, and at a few hundred bytes a frame no more than some KiB for a reader that has gone.
@@ -32,16 +38,6 @@ pub(crate) enum Carrier {
     Log(LogCarrier),
     /// A stream that many requests share, of a client that reads all its answers there.
     Shared(Shared),
-}
-
-/// The log of a stream of one session.
-#[derive(Clone)]
-pub(crate) struct LogCarrier {
-    hub: Arc<dyn Hub>,
-    session: Arc<str>,
-    /// Names the stream within its session. Of a call it is drawn when the stream is first needed, which it seldom is.
-    stream: OnceLock<Box<str>>,
-    retention: Retention,
 }
 
 /// A stream that many requests share.
@@ -106,7 +102,11 @@ pub(crate) struct Outbox {
     /// Wakes the transport when the state has something for it.
     changed: Notify,
     /// Keeps what is written to a log in order, and holds the proof that this replica may write it.
-    log: tokio::sync::Mutex<Option<Fence>>,
+    log: tokio::sync::Mutex<Option<Writer>>,
+    /// Whether the request may be run again by another replica when this one dies.
+    repeatable: AtomicBool,
+    /// The last progress that the client got from a replica which ran the request before.
+    progress: f64,
 }
 
 struct State {
@@ -148,7 +148,33 @@ impl Outbox {
             state: Mutex::new(State { open: answers, phase }),
             changed: Notify::new(),
             log: tokio::sync::Mutex::new(None),
+            repeatable: AtomicBool::new(false),
+            progress: f64::NEG_INFINITY,
         }
+    }
+
+    /// The outbox of a request that is run again: it goes on with the log of the replica that died, after the last `progress`
+    /// that the client got from there.
+    pub(crate) fn taken_over(carrier: LogCarrier, fence: Fence, progress: f64) -> Self {
+        let phase = Phase::Streaming(Stream { queue: None, source: None });
+        Self {
+            carrier: Carrier::Log(carrier),
+            state: Mutex::new(State { open: 1, phase }),
+            changed: Notify::new(),
+            log: tokio::sync::Mutex::new(Some(Writer::new(fence))),
+            repeatable: AtomicBool::new(true),
+            progress,
+        }
+    }
+
+    /// Says that the request may be run again by another replica when this one dies: it has no effect, or the same one.
+    pub(crate) fn allow_repeat(&self) {
+        self.repeatable.store(true, Ordering::Relaxed);
+    }
+
+    /// The last progress that the client got before this replica took the request over.
+    pub(crate) fn progress(&self) -> f64 {
+        self.progress
     }
 
     /// Whether anything can be said before the answer.
@@ -179,6 +205,18 @@ impl Outbox {
             stream.queue = None;
         }
         written
+    }
+
+    /// Leaves the request without an answer: this replica's part in it is over. A log goes on without one, so that another
+    /// replica can end it.
+    pub(crate) fn abandon(&self) {
+        let nothing = Reply { status: 202, body: Bytes::new() };
+        if self.keep(nothing).is_none() {
+            return;
+        }
+        if let Phase::Streaming(stream) = &mut self.state.lock().phase {
+            stream.queue = None;
+        }
     }
 
     /// Waits until there is something to send: all answers, or a stream. To be called by one transport.
@@ -218,6 +256,10 @@ impl Outbox {
         None
     }
 
+    fn may_repeat(&self) -> bool {
+        self.repeatable.load(Ordering::Relaxed)
+    }
+
     /// Counts an answer on a stream: whether it was the last of a stream that nothing else uses.
     fn count_answer(&self) -> bool {
         let mut state = self.state.lock();
@@ -225,12 +267,12 @@ impl Outbox {
         state.open == 0 && !matches!(self.carrier, Carrier::Shared(_))
     }
 
-    async fn switch(&self, log: &mut Option<Fence>) -> Result<(), Undeliverable> {
+    async fn switch(&self, log: &mut Option<Writer>) -> Result<(), Undeliverable> {
         let Some(replies) = self.leave_plain()? else { return Ok(()) };
         if let Carrier::Log(carrier) = &self.carrier {
-            // The log begins with an entry that says nothing: a client that has seen no more than the stream's beginning
-            // resumes after it, and is told if the log is gone by then.
-            carrier.append(log, Bytes::new(), false).await?;
+            // The log begins with an entry that says nothing to the client: one that has seen no more than the stream's
+            // beginning resumes after it, and is told if the log is gone by then.
+            carrier.begin(log, self.may_repeat()).await?;
         }
         for reply in replies {
             self.write(log, reply.body, false).await?;
@@ -264,7 +306,7 @@ impl Outbox {
     }
 
     /// Writes a frame to whatever carries the stream. An empty frame is not written; as the last one it ends a log.
-    async fn write(&self, fence: &mut Option<Fence>, frame: Bytes, last: bool) -> Result<(), Undeliverable> {
+    async fn write(&self, log: &mut Option<Writer>, frame: Bytes, last: bool) -> Result<(), Undeliverable> {
         let queue = match &self.state.lock().phase {
             Phase::Streaming(stream) => stream.queue.clone(),
             Phase::Plain(_) | Phase::Closed => return Err(Undeliverable::Closed),
@@ -276,59 +318,11 @@ impl Outbox {
             (Some(queue), _) => {
                 queue.send_timeout(frame, SLOW_READER).await.map_err(|_| Undeliverable::Closed)
             }
-            (None, Carrier::Log(log)) => log.append(fence, frame, last).await,
-            (None, Carrier::Shared(Shared::Log(log))) => {
-                log.hub.append(&log.topic(), None, log.retention, frame, false).await?;
-                Ok(())
-            }
+            (None, Carrier::Log(carrier)) => carrier.append(log, frame, last, self.may_repeat()).await,
+            (None, Carrier::Shared(Shared::Log(carrier))) => carrier.share(frame).await,
             (None, _) => Err(Undeliverable::Closed),
         }
     }
-}
-
-// === impl LogCarrier ===
-
-impl LogCarrier {
-    /// The log of a call's stream.
-    pub(crate) fn of_call(hub: Arc<dyn Hub>, session: Arc<str>, retention: Retention) -> Self {
-        Self { hub, session, stream: OnceLock::new(), retention }
-    }
-
-    /// The log of everything that is said to a session that has one stream only.
-    pub(crate) fn of_connection(hub: Arc<dyn Hub>, session: Arc<str>, retention: Retention) -> Self {
-        Self { hub, session, stream: OnceLock::from(Box::from("sse")), retention }
-    }
-
-    /// The stream's name within its session.
-    pub(crate) fn stream(&self) -> &str {
-        self.stream.get_or_init(|| URL_SAFE_NO_PAD.encode(rand::random::<[u8; 9]>()).into())
-    }
-
-    /// The session.
-    pub(crate) fn session(&self) -> &str {
-        &self.session
-    }
-
-    /// The log's name.
-    pub(crate) fn topic(&self) -> Topic {
-        topic(&self.session, self.stream())
-    }
-
-    /// Appends to a log of our own, which is claimed when it is first written.
-    async fn append(&self, fence: &mut Option<Fence>, frame: Bytes, last: bool) -> Result<(), Undeliverable> {
-        let topic = self.topic();
-        let claimed = match *fence {
-            Some(fence) => fence,
-            None => *fence.insert(self.hub.claim(&topic, self.retention).await?),
-        };
-        self.hub.append(&topic, Some(claimed), self.retention, frame, last).await?;
-        Ok(())
-    }
-}
-
-/// The name of the log of a session's stream. It begins with the session, so that no name of a stream leads to another one's.
-pub(crate) fn topic(session: &str, stream: &str) -> Topic {
-    Topic(format!("{session}/{stream}").into())
 }
 
 // === impl Replies ===

@@ -1,4 +1,4 @@
-//! Signals: a bounded queue per listener.
+//! Signals within one process: a bounded queue per listener. Every hub has one.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -11,17 +11,23 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::MemoryLimits;
 use crate::{Channel, Signal};
+
+/// How far a listener may be behind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Backlog {
+    pub(crate) signals: usize,
+    pub(crate) bytes: usize,
+}
 
 /// Who listens to what. The number of listeners is fixed by how many places listen, a few in a replica; clients add none.
 #[derive(Debug)]
-pub(super) struct Signals {
-    limits: MemoryLimits,
+pub(crate) struct Signals {
+    backlog: Backlog,
     channels: Mutex<HashMap<Channel, Vec<Arc<Inbox>>>>,
-    pub(super) listeners: AtomicUsize,
+    pub(crate) listeners: AtomicUsize,
     /// Signals that found a full queue, counted once for each.
-    pub(super) lost: AtomicU64,
+    pub(crate) lost: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -41,7 +47,7 @@ struct Queue {
 
 /// One listener. Dropping it ends it.
 #[derive(Debug)]
-pub(super) struct Listening {
+pub(crate) struct Listening {
     signals: Arc<Signals>,
     channel: Channel,
     inbox: Arc<Inbox>,
@@ -50,22 +56,22 @@ pub(super) struct Listening {
 // === impl Signals ===
 
 impl Signals {
-    pub(super) fn new(limits: MemoryLimits) -> Self {
-        Self { limits, channels: Mutex::default(), listeners: AtomicUsize::new(0), lost: AtomicU64::new(0) }
+    pub(crate) fn new(backlog: Backlog) -> Self {
+        Self { backlog, channels: Mutex::default(), listeners: AtomicUsize::new(0), lost: AtomicU64::new(0) }
     }
 
-    pub(super) fn listen(self: &Arc<Self>, channel: &Channel) -> Listening {
+    pub(crate) fn listen(self: &Arc<Self>, channel: &Channel) -> Listening {
         let inbox = Arc::<Inbox>::default();
         self.channels.lock().entry(channel.clone()).or_default().push(Arc::clone(&inbox));
         self.listeners.fetch_add(1, Ordering::Relaxed);
         Listening { signals: Arc::clone(self), channel: channel.clone(), inbox }
     }
 
-    pub(super) fn send(&self, signal: &Signal) {
+    pub(crate) fn send(&self, signal: &Signal) {
         // Copied, so that nobody is woken under the lock. There are a few at most.
         let inboxes = self.channels.lock().get(&signal.channel).cloned().unwrap_or_default();
         for inbox in &inboxes {
-            if !inbox.put(signal, &self.limits) {
+            if !inbox.put(signal, self.backlog) {
                 self.lost.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -73,12 +79,12 @@ impl Signals {
 
     /// Whether nobody is remembered.
     #[cfg(test)]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.channels.lock().is_empty()
     }
 
     /// Ends all listeners, after what they still hold.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         let inboxes: Vec<_> = self.channels.lock().values().flatten().cloned().collect();
         for inbox in inboxes {
             inbox.queue.lock().closed = true;
@@ -91,10 +97,10 @@ impl Signals {
 
 impl Inbox {
     /// Whether there was room. The newest signal is the one that is lost.
-    fn put(&self, signal: &Signal, limits: &MemoryLimits) -> bool {
+    fn put(&self, signal: &Signal, backlog: Backlog) -> bool {
         let mut queue = self.queue.lock();
         let bytes = queue.bytes + signal.payload.len();
-        if queue.signals.len() >= limits.pending_signals || bytes > limits.pending_bytes {
+        if queue.signals.len() >= backlog.signals || bytes > backlog.bytes {
             return false;
         }
         queue.bytes = bytes;
@@ -109,7 +115,7 @@ impl Inbox {
 
 impl Listening {
     /// The next signal; `None` when the hub is gone.
-    pub(super) async fn next(&mut self) -> Option<Signal> {
+    pub(crate) async fn next(&mut self) -> Option<Signal> {
         tokio::task::consume_budget().await;
         loop {
             {

@@ -1,0 +1,192 @@
+//! A load balancer in front of replicas: round robin, no affinity, streams passed on as they come.
+
+mod haproxy;
+mod nginx;
+
+use std::{fs, net::SocketAddr};
+
+use tokio::net::TcpStream;
+
+use crate::{
+    HarnessError,
+    ports::{self, Port},
+    process::{Process, Program},
+    scratch::Scratch,
+    wait::{self, Wait},
+};
+
+/// Which program balances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// HAProxy. It asks each replica's `/readyz` five times a second and leaves out those that are not ready; with none
+    /// left it answers 503. A request that reached no replica goes to another one; one that did is never sent twice.
+    Haproxy,
+    /// nginx. It leaves out a replica for a second once a connection to it has failed, and knows nothing of readiness. A
+    /// POST that reached a replica is never sent twice.
+    Nginx,
+}
+
+/// A replica, as the balancer sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Backend {
+    /// Letters, digits and dashes.
+    pub name: String,
+    /// Where requests go.
+    pub address: SocketAddr,
+    /// Where its readiness is asked.
+    pub admin: SocketAddr,
+}
+
+/// A running balancer, which keeps its port while it is down.
+#[derive(Debug)]
+pub struct Balancer {
+    kind: Kind,
+    port: Port,
+    process: Process,
+    scratch: Scratch,
+}
+
+// === impl Balancer ===
+
+impl Balancer {
+    /// Starts a balancer and waits until it accepts connections.
+    ///
+    /// # Errors
+    /// [`HarnessError::Missing`] with the command that installs it, [`HarnessError::Ended`], [`HarnessError::Late`].
+    pub async fn start(scratch: &Scratch, kind: Kind, backends: &[Backend]) -> Result<Self, HarnessError> {
+        let mut start = 1;
+        loop {
+            let port = Port::draw()?;
+            scratch.write(kind.file(), kind.configuration(scratch, port.address(), backends))?;
+            let process = Process::spawn(scratch, &kind.program(scratch))?;
+            let mut balancer = Self { kind, port, process, scratch: scratch.clone() };
+            match balancer.ready().await {
+                Err(HarnessError::Ended { logs, .. }) if ports::is_taken(&logs) && start < ports::STARTS => {
+                    start += 1;
+                }
+                Err(error) => return Err(error),
+                Ok(()) => return Ok(balancer),
+            }
+        }
+    }
+
+    /// Which program it is.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Where clients connect.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.port.address()
+    }
+
+    /// Scheme, host and port, as `http://127.0.0.1:8080`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address())
+    }
+
+    /// The process, to be measured or signalled.
+    #[must_use]
+    pub fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
+    /// Kills it (SIGKILL): every connection through it is gone.
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    /// Stops it in its tracks (SIGSTOP).
+    ///
+    /// # Errors
+    /// [`HarnessError::NotRunning`].
+    pub fn stop(&mut self) -> Result<(), HarnessError> {
+        self.process.stop()
+    }
+
+    /// Lets it go on (SIGCONT).
+    ///
+    /// # Errors
+    /// [`HarnessError::NotRunning`].
+    pub fn resume(&mut self) -> Result<(), HarnessError> {
+        self.process.resume()
+    }
+
+    /// Kills it if it runs, and starts it on the same port.
+    ///
+    /// # Errors
+    /// [`HarnessError::Ended`], [`HarnessError::Late`].
+    pub async fn restart(&mut self) -> Result<(), HarnessError> {
+        self.process.kill();
+        self.process = Process::spawn(&self.scratch, &self.kind.program(&self.scratch))?;
+        self.ready().await
+    }
+
+    /// Which backends it sends requests to.
+    ///
+    /// # Errors
+    /// [`HarnessError::Unsupported`] for nginx, which tells nobody.
+    pub async fn up(&self) -> Result<Vec<String>, HarnessError> {
+        match self.kind {
+            Kind::Haproxy => haproxy::up(&self.scratch).await,
+            Kind::Nginx => Err(HarnessError::Unsupported {
+                what: "nginx does not tell which backends are up".to_owned(),
+                remedy: "use HAProxy".to_owned(),
+            }),
+        }
+    }
+
+    /// The last lines of its log.
+    #[must_use]
+    pub fn logs_tail(&self) -> String {
+        self.process.logs_tail()
+    }
+
+    async fn ready(&mut self) -> Result<(), HarnessError> {
+        let wait = Wait::new(&format!("the start of {}", self.process.name()), wait::START);
+        loop {
+            self.process.check()?;
+            match TcpStream::connect(self.address()).await {
+                Ok(_) => return Ok(()),
+                Err(error) => wait.again(&error).await?,
+            }
+        }
+    }
+}
+
+// === impl Kind ===
+
+impl Kind {
+    fn file(self) -> &'static str {
+        match self {
+            Self::Haproxy => haproxy::FILE,
+            Self::Nginx => nginx::FILE,
+        }
+    }
+
+    fn configuration(self, scratch: &Scratch, listen: SocketAddr, backends: &[Backend]) -> String {
+        match self {
+            Self::Haproxy => haproxy::configuration(scratch, listen, backends),
+            Self::Nginx => nginx::configuration(scratch, listen, backends),
+        }
+    }
+
+    fn program(self, scratch: &Scratch) -> Program {
+        match self {
+            Self::Haproxy => haproxy::program(scratch),
+            Self::Nginx => nginx::program(scratch),
+        }
+    }
+}
+
+/// A program that Debian puts where only root's search path leads.
+fn system_program(name: &str, remedy: &str) -> Program {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
+    let outside = format!("/usr/sbin/{name}");
+    let found = if !on_path && fs::exists(&outside).unwrap_or_default() { &outside } else { name };
+    Program::new(found, remedy).named(name)
+}

@@ -1,0 +1,463 @@
+//! The newest part of a log as one replica knows it, shared by all who follow the log there. No I/O, no waiting.
+//!
+//! It is a piece of the log without holes, from `base` to `newest`. Messages make it longer; a message that does not join on
+//! is not taken, and the log is read again from the newest place known. What all followers have taken goes, and so does the
+//! oldest beyond a bound: whoever is behind `base` reads the log.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use super::message::{Appended, Message, Page, Reading};
+use crate::{Entry, Position};
+
+/// The most entries of a tail. 128: a burst that followers take a few milliseconds for.
+const MOST_ENTRIES: usize = 128;
+
+/// The most bytes of their payloads, the newest entry aside, which stays whatever its size.
+const MOST_BYTES: usize = 256 * 1024;
+
+/// What an entry takes beside its payload, so that empty entries count too.
+const ENTRY_BYTES: usize = size_of::<Entry>();
+
+/// Bytes of entries that one hub holds for its followers, and how many it may.
+#[derive(Debug)]
+pub(super) struct Held {
+    bytes: AtomicUsize,
+    most: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Tail {
+    held: Arc<Held>,
+    /// The major half of all places. Zero while no log is known.
+    incarnation: u64,
+    /// The highest number that a log of this name had, once that is known.
+    serial: Option<u64>,
+    /// How many logs of this name were deleted or expired, as far as is known: whoever followed before is told.
+    deaths: u64,
+    /// Where the piece begins; `None` until something is known of the log.
+    base: Option<Position>,
+    newest: Position,
+    entries: VecDeque<Entry>,
+    bytes: usize,
+    /// The place of the last entry, once the log has ended.
+    end: Option<Position>,
+    /// The subscription during which `newest` was found to be the newest. Since then no message was missed, while it lasts.
+    trusted: u64,
+    /// Counts when a log was found to have begun or ended: one that is gone since then was not asked for.
+    lives: u64,
+    followers: usize,
+    /// Followers that have taken the newest entry.
+    current: usize,
+    /// Counts the entries that were added; a follower has taken the newest if it did so at this count.
+    count: u64,
+    /// The count when it was last looked at whether anybody takes anything.
+    stale: u64,
+}
+
+/// What was known when something was asked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    pub(super) after: Position,
+    lives: u64,
+    subscription: u64,
+}
+
+/// What follows from news.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct News {
+    /// Followers have something to see.
+    pub(super) wake: bool,
+    /// The log holds entries that are not here: it is to be read from [`Tail::ask`]'s place on.
+    pub(super) behind: bool,
+    /// And that is because a message was missing.
+    pub(super) missed: bool,
+}
+
+/// What a follower gets.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    Entry(Entry),
+    /// Nothing yet.
+    Wait,
+    /// Nothing, ever.
+    End,
+    /// What it would get now was trimmed.
+    Gap,
+    /// The log it followed is gone.
+    Gone,
+    /// It is not known here: it is in the log, or nowhere.
+    Read,
+}
+
+/// A follower's place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) position: Position,
+    deaths: u64,
+    /// The tail's count when it had taken everything.
+    current_at: Option<u64>,
+}
+
+// === impl Held ===
+
+impl Held {
+    pub(super) fn new(most: usize) -> Self {
+        Self { bytes: AtomicUsize::new(0), most }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes() > self.most
+    }
+
+    pub(super) fn add(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn remove(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// What an entry takes.
+pub(super) fn cost(entry: &Entry) -> usize {
+    ENTRY_BYTES + entry.payload.len()
+}
+
+// === impl Tail ===
+
+impl Tail {
+    pub(super) fn new(held: Arc<Held>) -> Self {
+        Self {
+            held,
+            incarnation: 0,
+            serial: None,
+            deaths: 0,
+            base: None,
+            newest: Position::default(),
+            entries: VecDeque::new(),
+            bytes: 0,
+            end: None,
+            trusted: 0,
+            lives: 0,
+            followers: 0,
+            current: 0,
+            count: 0,
+            stale: 0,
+        }
+    }
+
+    pub(super) fn join(&mut self, position: Position) -> Place {
+        self.followers += 1;
+        Place { position, deaths: self.deaths, current_at: None }
+    }
+
+    pub(super) fn leave(&mut self, place: &Place) {
+        self.followers -= 1;
+        if place.current_at == Some(self.count) {
+            self.current -= 1;
+        }
+        self.let_go_of_taken();
+    }
+
+    /// To read on from the newest place that is known here, during this subscription.
+    pub(super) fn ask(&self, subscription: u64) -> Asked {
+        self.ask_after(self.newest, subscription)
+    }
+
+    pub(super) fn ask_after(&self, after: Position, subscription: u64) -> Asked {
+        Asked { after, lives: self.lives, subscription }
+    }
+
+    /// Whether what comes after a place is known here, for as long as the subscription lasts.
+    pub(super) fn covers(&self, position: Position, subscription: u64) -> bool {
+        subscription != 0 && self.trusted == subscription && self.joins(position)
+    }
+
+    /// Whether anything is known here that messages can join on to.
+    pub(super) fn is_begun(&self) -> bool {
+        self.base.is_some()
+    }
+
+    /// Whether all followers have taken everything.
+    pub(super) fn is_taken(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(super) fn hear(&mut self, message: Message) -> News {
+        match message {
+            Message::Deleted(incarnation) => self.deleted(incarnation),
+            Message::Entry(appended) => self.appended(appended),
+        }
+    }
+
+    fn appended(&mut self, appended: Appended) -> News {
+        let major = appended.position.major;
+        if self.is_past(major) {
+            return News::default();
+        }
+        let mut news = News { wake: self.meet(major), ..News::default() };
+        self.trim(appended.trimmed);
+        if self.base.is_none() {
+            (self.base, self.newest) = (Some(appended.previous), appended.previous);
+        }
+        if appended.position <= self.newest {
+            return news;
+        }
+        match appended.payload {
+            Some(payload) if appended.previous == self.newest => {
+                let (position, last) = (appended.position, appended.last);
+                self.push(Entry { position, payload, last });
+                news.wake = true;
+            }
+            payload => {
+                news.behind = true;
+                news.missed = payload.is_some() || appended.previous != self.newest;
+            }
+        }
+        news
+    }
+
+    fn deleted(&mut self, incarnation: u64) -> News {
+        if self.is_past(incarnation) {
+            return News::default();
+        }
+        self.die();
+        self.serial = Some(self.serial.unwrap_or(0).max(incarnation));
+        News { wake: true, ..News::default() }
+    }
+
+    /// Takes what a reading says, of the log or of its meta alone.
+    pub(super) fn learn(&mut self, asked: Asked, reading: &Reading) -> News {
+        if self.is_stale(asked, reading) {
+            return News { behind: true, ..News::default() };
+        }
+        match reading {
+            Reading::Gone(serial) => self.learn_gone(asked, *serial),
+            Reading::Alive(page) => self.learn_page(asked, page),
+        }
+    }
+
+    /// Whether a reading says less than what is known: it was overtaken by a message.
+    pub(super) fn is_stale(&self, asked: Asked, reading: &Reading) -> bool {
+        match reading {
+            // The log may have been made since.
+            Reading::Gone(_) => asked.lives != self.lives,
+            Reading::Alive(page) => self.is_past(page.incarnation),
+        }
+    }
+
+    fn learn_gone(&mut self, asked: Asked, serial: u64) -> News {
+        let missed = self.serial.is_some_and(|known| serial > known);
+        let wake = self.incarnation != 0 || missed;
+        if wake {
+            self.die();
+        }
+        self.serial = Some(serial);
+        if self.base.is_none() {
+            self.base = Some(Position::default());
+        }
+        self.trusted = asked.subscription;
+        News { wake, ..News::default() }
+    }
+
+    fn learn_page(&mut self, asked: Asked, page: &Page) -> News {
+        let mut wake = self.meet(page.incarnation);
+        self.trim(page.trimmed);
+        if self.base.is_none() {
+            (self.base, self.newest) = (Some(page.newest), page.newest);
+        }
+        // What the page leaves out lies before its first entry: it joins on, or says that there is nothing to join on to.
+        if page.gap && page.trimmed > self.newest {
+            self.clear();
+            (self.base, self.newest) = (Some(page.trimmed), page.trimmed);
+            wake = true;
+        }
+        if asked.after <= self.newest {
+            for entry in &page.entries {
+                if entry.position > self.newest {
+                    self.push(entry.clone());
+                    wake = true;
+                }
+            }
+        }
+        if page.ended && self.end.is_none() {
+            self.end = Some(page.newest);
+            wake = true;
+        }
+        let behind = self.newest < page.newest;
+        if !behind {
+            self.trusted = asked.subscription;
+        }
+        News { wake, behind, missed: behind }
+    }
+
+    pub(super) fn next(&mut self, place: &mut Place) -> Next {
+        if self.is_dead(place) {
+            return Next::Gone;
+        }
+        if !self.joins(place.position) {
+            return Next::Read;
+        }
+        let at = self.entries.partition_point(|entry| entry.position <= place.position);
+        if let Some(entry) = self.entries.get(at) {
+            let entry = entry.clone();
+            place.position = entry.position;
+            if at + 1 == self.entries.len() {
+                self.took_newest(place);
+            }
+            return Next::Entry(entry);
+        }
+        self.took_newest(place);
+        if self.end.is_some_and(|end| end <= place.position) { Next::End } else { Next::Wait }
+    }
+
+    /// Begins to follow: what died before is of no concern.
+    pub(super) fn restart(&self, place: &mut Place) {
+        place.deaths = self.deaths;
+    }
+
+    /// The log that this follower follows is gone, and no other is waited for.
+    pub(super) fn bury(&self, place: &mut Place) {
+        place.deaths = u64::MAX;
+    }
+
+    /// Whether the log that this follower follows is gone.
+    pub(super) fn is_dead(&self, place: &Place) -> bool {
+        place.deaths != self.deaths
+    }
+
+    /// There was an entry at this place. It may have been told meanwhile.
+    pub(super) fn miss(&self, newest: Position) -> News {
+        let missed = self.newest < newest && !self.is_past(newest.major);
+        News { wake: false, behind: missed, missed }
+    }
+
+    /// Knows nothing any more: whoever follows has to read.
+    pub(super) fn forget(&mut self) {
+        self.clear();
+        self.base = None;
+        self.trusted = 0;
+    }
+
+    /// Lets go of what nobody has taken since the last look.
+    pub(super) fn let_go_of_stale(&mut self) {
+        if self.stale == self.count {
+            self.clear();
+        }
+        self.stale = self.count;
+    }
+
+    /// Whether this place is at `base` or after it, in the same log.
+    fn joins(&self, position: Position) -> bool {
+        let of_this_log = position.major >= self.incarnation || position == Position::default();
+        let of_no_log = self.incarnation == 0 && position != Position::default();
+        of_this_log && !of_no_log && self.base.is_some_and(|base| base <= position)
+    }
+
+    fn took_newest(&mut self, place: &mut Place) {
+        if place.current_at == Some(self.count) {
+            return;
+        }
+        place.current_at = Some(self.count);
+        self.current += 1;
+        self.let_go_of_taken();
+    }
+
+    fn let_go_of_taken(&mut self) {
+        if self.current == self.followers {
+            self.clear();
+        }
+    }
+
+    /// Whether a log of this incarnation is known to be no more.
+    fn is_past(&self, incarnation: u64) -> bool {
+        if self.incarnation == 0 {
+            self.serial.is_some_and(|serial| incarnation <= serial)
+        } else {
+            incarnation < self.incarnation
+        }
+    }
+
+    /// A log of this incarnation is there. Whether one before it is no more.
+    fn meet(&mut self, incarnation: u64) -> bool {
+        let died = self.incarnation != 0 && self.incarnation != incarnation;
+        if died {
+            self.die();
+        }
+        if self.incarnation != incarnation {
+            self.lives += 1;
+        }
+        self.incarnation = incarnation;
+        self.serial = Some(self.serial.unwrap_or(0).max(incarnation));
+        died
+    }
+
+    fn die(&mut self) {
+        self.clear();
+        self.deaths += 1;
+        self.lives += 1;
+        self.incarnation = 0;
+        self.end = None;
+        (self.base, self.newest) = (Some(Position::default()), Position::default());
+    }
+
+    fn push(&mut self, entry: Entry) {
+        if entry.last {
+            self.end = Some(entry.position);
+        }
+        self.newest = entry.position;
+        self.count += 1;
+        self.current = 0;
+        let cost = cost(&entry);
+        self.bytes += cost;
+        self.held.add(cost);
+        self.entries.push_back(entry);
+        while self.entries.len() > MOST_ENTRIES || self.bytes - cost > MOST_BYTES {
+            self.pop();
+        }
+        while self.held.is_full() && !self.entries.is_empty() {
+            self.pop();
+        }
+        self.let_go_of_taken();
+    }
+
+    fn pop(&mut self) {
+        if let Some(entry) = self.entries.pop_front() {
+            self.bytes -= cost(&entry);
+            self.held.remove(cost(&entry));
+            self.base = Some(entry.position);
+        }
+    }
+
+    /// What is trimmed in the log is not to be had here either.
+    fn trim(&mut self, trimmed: Position) {
+        while self.entries.front().is_some_and(|entry| entry.position <= trimmed) {
+            self.pop();
+        }
+    }
+
+    fn clear(&mut self) {
+        self.held.remove(self.bytes);
+        self.bytes = 0;
+        self.entries = VecDeque::new();
+        if self.base.is_some() {
+            self.base = Some(self.newest);
+        }
+    }
+}
+
+impl Drop for Tail {
+    fn drop(&mut self) {
+        self.held.remove(self.bytes);
+    }
+}

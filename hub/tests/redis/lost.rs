@@ -1,0 +1,134 @@
+//! Lost connections, and messages that never came.
+
+use trunkline_harness::redis::Options;
+use trunkline_hub::{Channel, Signal};
+
+use super::*;
+
+/// The script that appends, as replicas run it.
+const APPEND: &str = concat!(
+    include_str!("../../src/redis/scripts/log.lua"),
+    include_str!("../../src/redis/scripts/append.lua")
+);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_subscription_loses_and_repeats_nothing() {
+    let redis = Standalone::start(Options::default()).await.unwrap();
+    let [here, there] = [hub(&redis.url(), limits()), hub(&redis.url(), limits())];
+    let topic = topic("s/1");
+    let fence = Some(here.claim(&topic, KEEP).await.unwrap());
+    let from_start = there.follow(&topic, Position::default()).await.unwrap();
+    let also = there.follow(&topic, Position::default()).await.unwrap();
+    let readers = [from_start, also].map(|follower| tokio::spawn(to_the_end(follower)));
+
+    let mut said = 0;
+    for round in 0..5 {
+        for _ in 0..200 {
+            say(&here, &topic, fence, said).await.unwrap();
+            said += 1;
+        }
+        if round % 2 == 0 {
+            redis.client_kill_pubsub().await.unwrap();
+        } else {
+            kill_subscribers(&redis).await;
+        }
+        // Some are appended while nobody is subscribed, and some before that is noticed.
+        for _ in 0..200 {
+            say(&here, &topic, fence, said).await.unwrap();
+            said += 1;
+        }
+        let again =
+            move |health: &trunkline_hub::Health| health.resubscriptions > round && health.deaf_for.is_none();
+        until("a new connection", || async { there.health() }, again).await;
+    }
+    end(&here, &topic, fence, said).await.unwrap();
+    for reader in readers {
+        assert!(soon("the end", reader).await.unwrap().into_iter().eq(0..=said));
+    }
+    assert!(there.health().repairs > 0, "{:?}", there.health());
+    assert_eq!(there.health().gaps, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_never_came_delays_and_loses_nothing() {
+    let redis = Standalone::start(Options::default()).await.unwrap();
+    let hub = hub(&redis.url(), limits());
+    let topic = topic("s/1");
+    let mut follower = hub.follow(&topic, Position::default()).await.unwrap();
+    // Nothing comes after it: only a look finds it.
+    whisper(&redis, "1").await;
+    assert_eq!(number(&entry(&mut follower).await), 1);
+    whisper(&redis, "2").await;
+    assert_eq!(number(&entry(&mut follower).await), 2);
+    // The next message shows what was missed.
+    whisper(&redis, "3").await;
+    say(&hub, &topic, None, 4).await.unwrap();
+    assert_eq!(number(&entry(&mut follower).await), 3);
+    assert_eq!(number(&entry(&mut follower).await), 4);
+    assert!(hub.health().repairs >= 2);
+    // Without an entry that was missed there is nothing to repair.
+    let repairs = hub.health().repairs;
+    for n in 5..500 {
+        say(&hub, &topic, None, n).await.unwrap();
+        assert_eq!(number(&entry(&mut follower).await), n);
+    }
+    assert_eq!(hub.health().repairs, repairs);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_no_message_disturbs_nobody() {
+    let redis = Standalone::start(Options::default()).await.unwrap();
+    let hub = hub(&redis.url(), limits());
+    let topic = topic("s/1");
+    say(&hub, &topic, None, 1).await.unwrap();
+    let mut follower = hub.follow(&topic, Position::default()).await.unwrap();
+    assert_eq!(number(&entry(&mut follower).await), 1);
+    for rubbish in
+        ["", "\n", "rubbish", "e 1 2 3\n", "e 9 9 9 9 \nfrom the past", "d 5\n", "z 1\n", "e -1 0 0 0\n"]
+    {
+        redis.command(&["PUBLISH", "trunkline:log:{s}/1", rubbish]).await.unwrap();
+    }
+    // One that looks true, and is not in the log.
+    redis.command(&["PUBLISH", "trunkline:log:{s}/2", "e 1 1 0 0 \nof another"]).await.unwrap();
+    say(&hub, &topic, None, 2).await.unwrap();
+    assert_eq!(number(&entry(&mut follower).await), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn listeners_listen_again() {
+    let redis = Standalone::start(Options::default()).await.unwrap();
+    let [here, there] = [hub(&redis.url(), limits()), hub(&redis.url(), limits())];
+    let channel = Channel("inbox".into());
+    let mut listener = there.listen(&channel).await.unwrap();
+    for round in 0..3 {
+        let payload = Bytes::from(round.to_string());
+        here.signal(&channel, payload.clone()).await.unwrap();
+        let heard = soon("a signal", listener.next()).await.unwrap();
+        assert_eq!(heard, Signal { channel: channel.clone(), payload });
+        redis.client_kill_pubsub().await.unwrap();
+        let again = move |seen: &(u64, usize)| *seen == (round + 1, 1);
+        until("it to listen", || async { (there.health().resubscriptions, channels(&redis).await) }, again)
+            .await;
+    }
+}
+
+/// Kills, one by one and by their ids, the connections that subscribe.
+async fn kill_subscribers(redis: &Standalone) {
+    let clients = redis.command(&["CLIENT", "LIST"]).await.unwrap().text().unwrap();
+    let mut killed = 0;
+    for client in clients.lines().filter(|client| !client.contains(" sub=0 ")) {
+        let id = client.split(' ').find_map(|field| field.strip_prefix("id=")).unwrap();
+        redis.command(&["CLIENT", "KILL", "ID", id]).await.unwrap();
+        killed += 1;
+    }
+    assert!(killed > 0);
+}
+
+/// Appends to `s/1`, and tells nobody.
+async fn whisper(redis: &Standalone, payload: &str) {
+    let (meta, stream) = ("trunkline:log:{s}/1:meta", "trunkline:log:{s}/1:stream");
+    let eval = [
+        "EVAL", APPEND, "2", meta, stream, "", "1000", "600000", "1000000", "", "PUBLISH", "nowhere", "16384",
+    ];
+    redis.command(&[&eval[..], &[payload]].concat()).await.unwrap();
+}

@@ -1,0 +1,168 @@
+//! Streams that can be resumed on any replica: each a log in the hub.
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use bytes::Bytes;
+use trunkline_hub::{Fence, Hub, HubError, Retention, Topic};
+
+use super::{Note, Undeliverable};
+
+/// How long a message waits for a hub that is away, before its stream is given up. 60 s: longer than a failover or a restart
+/// of Redis takes, and as long as most clients wait for an answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The first pause before a message is tried again; it doubles up to the last.
+const FIRST_PAUSE: Duration = Duration::from_millis(25);
+const LAST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Where the logs of streams are kept, and by whom.
+pub(crate) struct Logs {
+    /// The hub.
+    pub(crate) hub: Arc<dyn Hub>,
+    /// How much of a log is kept.
+    pub(crate) retention: Retention,
+    /// Bytes of a log that are kept.
+    pub(crate) bytes: usize,
+    /// This replica.
+    pub(crate) replica: Box<str>,
+}
+
+/// The log of a stream of one session.
+#[derive(Clone)]
+pub(crate) struct LogCarrier {
+    logs: Arc<Logs>,
+    session: Arc<str>,
+    /// Names the stream within its session. Of a call it is drawn when the stream is first needed, which it seldom is.
+    stream: OnceLock<Box<str>>,
+    /// What the stream answers.
+    body: Bytes,
+}
+
+/// What this replica knows of a log it writes.
+#[derive(Debug)]
+pub(super) struct Writer {
+    fence: Fence,
+    /// Entries and their bytes since the last note. The oldest entries are trimmed, and a note is to be found as long as the log.
+    unnoted: usize,
+    unnoted_bytes: usize,
+}
+
+// === impl LogCarrier ===
+
+impl LogCarrier {
+    /// The log of the stream that answers what is in `body`.
+    pub(crate) fn of_call(logs: Arc<Logs>, session: Arc<str>, body: Bytes) -> Self {
+        Self { logs, session, stream: OnceLock::new(), body }
+    }
+
+    /// The log of a call's stream that another replica began.
+    pub(crate) fn of_stream(logs: Arc<Logs>, session: Arc<str>, stream: &str, body: Bytes) -> Self {
+        Self { logs, session, stream: OnceLock::from(Box::from(stream)), body }
+    }
+
+    /// The log of everything that is said to a session that has one stream only.
+    pub(crate) fn of_connection(logs: Arc<Logs>, session: Arc<str>) -> Self {
+        Self::of_stream(logs, session, "sse", Bytes::new())
+    }
+
+    /// The stream's name within its session.
+    pub(crate) fn stream(&self) -> &str {
+        self.stream.get_or_init(|| URL_SAFE_NO_PAD.encode(rand::random::<[u8; 9]>()).into())
+    }
+
+    /// The session.
+    pub(crate) fn session(&self) -> &str {
+        &self.session
+    }
+
+    /// The log's name.
+    pub(crate) fn topic(&self) -> Topic {
+        topic(&self.session, self.stream())
+    }
+
+    /// Begins a log of our own with a note on who writes it.
+    pub(super) async fn begin(
+        &self,
+        log: &mut Option<Writer>,
+        may_repeat: bool,
+    ) -> Result<(), Undeliverable> {
+        let fence = self.logs.hub.claim(&self.topic(), self.logs.retention).await?;
+        let writer = log.insert(Writer::new(fence));
+        self.note(writer, may_repeat).await
+    }
+
+    /// Appends to a log that was begun.
+    pub(super) async fn append(
+        &self,
+        log: &mut Option<Writer>,
+        frame: Bytes,
+        last: bool,
+        may_repeat: bool,
+    ) -> Result<(), Undeliverable> {
+        let writer = log.as_mut().ok_or(Undeliverable::Closed)?;
+        if !last && self.wants_note(writer) {
+            self.note(writer, may_repeat).await?;
+        }
+        self.write(writer, frame, last).await
+    }
+
+    /// Appends to a log that any replica writes.
+    pub(super) async fn share(&self, frame: Bytes) -> Result<(), Undeliverable> {
+        self.logs.hub.append(&self.topic(), None, self.logs.retention, frame, false).await?;
+        Ok(())
+    }
+
+    /// Whether the last note may soon be trimmed. A log of very few entries has no room for a second one.
+    fn wants_note(&self, writer: &Writer) -> bool {
+        let entries = self.logs.retention.entries;
+        entries >= 8 && (writer.unnoted >= entries / 2 || writer.unnoted_bytes >= self.logs.bytes / 2)
+    }
+
+    async fn note(&self, writer: &mut Writer, may_repeat: bool) -> Result<(), Undeliverable> {
+        let note = Note::new(&self.logs.replica, writer.fence, &self.body, may_repeat);
+        self.write(writer, note.to_entry(), false).await?;
+        *writer = Writer::new(writer.fence);
+        Ok(())
+    }
+
+    /// Appends, and waits for a hub that is away: what is not in the log is lost to the client.
+    async fn write(&self, writer: &mut Writer, entry: Bytes, last: bool) -> Result<(), Undeliverable> {
+        let began = tokio::time::Instant::now();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let Logs { hub, retention, .. } = &*self.logs;
+            match hub.append(&self.topic(), Some(writer.fence), *retention, entry.clone(), last).await {
+                Ok(_) => break,
+                Err(error @ HubError::Unavailable { .. }) if began.elapsed() > PATIENCE => {
+                    return Err(error.into());
+                }
+                Err(HubError::Unavailable { .. }) => {
+                    tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..=1.0))).await;
+                    pause = (pause * 2).min(LAST_PAUSE);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        writer.unnoted += 1;
+        writer.unnoted_bytes += entry.len();
+        Ok(())
+    }
+}
+
+/// The name of the log of a session's stream. It begins with the session, so that no name of a stream leads to another one's.
+pub(crate) fn topic(session: &str, stream: &str) -> Topic {
+    Topic(format!("{session}/{stream}").into())
+}
+
+// === impl Writer ===
+
+impl Writer {
+    /// Writes with a fence.
+    pub(super) fn new(fence: Fence) -> Self {
+        Self { fence, unnoted: 0, unnoted_bytes: 0 }
+    }
+}

@@ -1,0 +1,230 @@
+//! What becomes of a call whose replica died: whoever resumes its stream ends it, once. A call that has no effect, or the same
+//! one, runs again; of any other the client is told that nobody knows what became of it.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+use trunkline_hub::{Delivery, Fence, HubError, Position};
+use trunkline_protocol::{
+    Method, RequestId, RpcError,
+    jsonrpc::{Body, Bounds, Message, parse, write_error},
+};
+
+use super::{Context, Core, Incoming, LiveSession, lease::TERM, refused, serve};
+use crate::{
+    outbox::{LogCarrier, Note, Outbox, is_silent, topic},
+    registry::Services,
+};
+
+/// How often it is asked whether the replica behind a stream is there.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Bounds on what we have written or read before: none that it could meet.
+const ANY: Bounds = Bounds { depth: 1 << 30, batch: 1 };
+
+/// The log of a stream as it stands.
+#[derive(Debug, Default)]
+struct Past {
+    /// Who runs the call, by its own word.
+    note: Option<Note>,
+    /// The requests that have their answer.
+    answered: HashSet<RequestId>,
+    /// The last progress that the client was told.
+    progress: Option<f64>,
+    /// Whether nothing follows.
+    over: bool,
+}
+
+/// A stream of a session.
+pub(crate) struct Watched {
+    /// This replica.
+    pub(crate) core: Arc<Core>,
+    /// The session.
+    pub(crate) session: Arc<LiveSession>,
+    /// The stream's name.
+    pub(crate) stream: Box<str>,
+}
+
+// === impl Watched ===
+
+impl Watched {
+    /// Watches over a stream that this replica only repeats, until it has ended or was taken over. May be dropped at any time.
+    pub(crate) async fn watch(self) {
+        let watched = Arc::new(self);
+        // Whose claim was in the way when the stream was last tried.
+        let mut stuck = None;
+        while let Some(past) = watched.past().await {
+            let Some(note) = past.note.filter(|_| !past.over) else { return };
+            watched.until_gone(&note.owner).await;
+            let from = stuck.take().unwrap_or(Fence(note.fence));
+            // What has been taken over is brought to its end, whoever still listens.
+            let taken = tokio::spawn(watched.clone().take_over(note, from)).await;
+            match taken {
+                Ok(Err(HubError::Fenced)) => {
+                    // Somebody was faster, and will say so in the log; or died before it did.
+                    tokio::time::sleep(TERM).await;
+                    stuck = watched.still_silent(from).await;
+                }
+                Ok(Err(HubError::Unavailable { .. })) => tokio::time::sleep(LOOK).await,
+                Ok(_) | Err(_) => return,
+            }
+        }
+    }
+
+    fn services(&self) -> &Arc<Services> {
+        &self.core.services
+    }
+
+    /// Waits until a replica is gone.
+    async fn until_gone(&self, owner: &str) {
+        while !self.core.leases.is_gone(owner).await.unwrap_or(false) {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// The claim that stands in the way, if its owner has said nothing for a while.
+    async fn still_silent(&self, tried: Fence) -> Option<Fence> {
+        let topic = topic(self.session.id(), &self.stream);
+        let now = self.services().hub.fence(&topic).await.ok().flatten()?;
+        let said = self.past().await?.note.map(|note| Fence(note.fence));
+        (said != Some(now) && now != tried).then_some(now)
+    }
+
+    /// Everything that is in the log; `None` if there is none any more.
+    async fn past(&self) -> Option<Past> {
+        let topic = topic(self.session.id(), &self.stream);
+        let mut follower = loop {
+            match self.services().hub.follow(&topic, Position::default()).await {
+                Ok(follower) => break follower,
+                Err(HubError::Unavailable { .. }) => tokio::time::sleep(LOOK).await,
+                Err(_) => return None,
+            }
+        };
+        let newest = self.services().hub.position(&topic).await.ok()?;
+        let mut past = Past::default();
+        let mut place = Position::default();
+        while place < newest {
+            match follower.next().await {
+                Some(Ok(Delivery::Entry(entry))) => {
+                    place = entry.position;
+                    past.over |= entry.last;
+                    past.read(&entry.payload);
+                }
+                Some(Ok(Delivery::Gap)) => {}
+                Some(Ok(Delivery::Gone) | Err(_)) | None => return None,
+            }
+        }
+        Some(past)
+    }
+
+    /// Takes the stream over, and sees to it that every request on it has its answer.
+    async fn take_over(self: Arc<Self>, note: Note, from: Fence) -> Result<(), HubError> {
+        let services = self.services();
+        let topic = topic(self.session.id(), &self.stream);
+        let fence = services.hub.take_over(&topic, from, services.retention()).await?;
+        services.metrics.taken_over();
+        tracing::info!(replica = %note.owner, "a stream of a replica that is gone was taken over");
+        let note = note.taken_over(&services.replica, fence);
+        services.hub.append(&topic, Some(fence), services.retention(), note.to_entry(), false).await?;
+        // From here on nobody else writes: what is in the log now stays what it is.
+        let Some(past) = self.past().await else { return Ok(()) };
+        let open: Vec<_> = note.ids.iter().filter(|id| !past.answered.contains(id)).collect();
+        match (&note.body, &*open) {
+            (Some(body), [id]) => self.run_again(body, id, fence, past.progress).await,
+            _ => self.give_up(&open, fence).await?,
+        }
+        Ok(())
+    }
+
+    /// Runs a request again that has no effect, or the same one.
+    async fn run_again(&self, body: &RawValue, id: &RequestId, fence: Fence, progress: Option<f64>) {
+        let services = self.services();
+        services.metrics.run_again();
+        let body = Bytes::copy_from_slice(body.get().as_bytes());
+        let carrier = LogCarrier::of_stream(
+            services.logs.clone(),
+            self.session.id().clone(),
+            &self.stream,
+            body.clone(),
+        );
+        let outbox = Outbox::taken_over(carrier, fence, progress.unwrap_or(f64::NEG_INFINITY));
+        let outbox = Arc::new(outbox);
+        let served = self.serve(&body, &outbox).await;
+        if let Err(error) = served {
+            let reply = refused(Some(id), &error, 200);
+            if let Err(error) = outbox.respond(reply).await {
+                tracing::warn!(%error, "a call that could not be run again was not answered");
+            }
+        }
+    }
+
+    async fn serve(&self, body: &Bytes, outbox: &Arc<Outbox>) -> Result<(), RpcError> {
+        let Ok(Body::Single(Message::Request(mut request))) = parse(body, ANY) else { return Err(lost()) };
+        let params = request.take_params().map_err(RpcError::invalid_params)?;
+        let method = Method::from_name(&request.method);
+        let incoming = Incoming { request: &request, method, params: &params, body };
+        let context = Context::of_session(self.session.clone());
+        let served = serve(&self.core, &context, &incoming, outbox, &CancellationToken::new()).await;
+        served.map_err(|refusal| refusal.answer().error)
+    }
+
+    /// Tells the client that nobody knows what became of its calls.
+    async fn give_up(&self, open: &[&RequestId], fence: Fence) -> Result<(), HubError> {
+        let services = self.services();
+        let topic = topic(self.session.id(), &self.stream);
+        let append = async |payload: Bytes, last| {
+            services.hub.append(&topic, Some(fence), services.retention(), payload, last).await
+        };
+        let Some((last, rest)) = open.split_last() else {
+            append(Bytes::new(), true).await?;
+            return Ok(());
+        };
+        for id in rest {
+            append(answer(id), false).await?;
+        }
+        append(answer(last), true).await?;
+        Ok(())
+    }
+}
+
+/// What a client is told of a call that may or may not have had its effect.
+fn lost() -> RpcError {
+    RpcError::internal(
+        "the replica that ran this call is gone, and its outcome is unknown; look before you call again",
+    )
+}
+
+fn answer(id: &RequestId) -> Bytes {
+    let mut out = Vec::with_capacity(192);
+    write_error(&mut out, Some(id), &lost());
+    out.into()
+}
+
+// === impl Past ===
+
+impl Past {
+    fn read(&mut self, entry: &[u8]) {
+        #[derive(Deserialize)]
+        struct Progress {
+            progress: f64,
+        }
+        if is_silent(entry) {
+            self.note = Note::read(entry).or_else(|| self.note.take());
+            return;
+        }
+        match parse(entry, ANY) {
+            Ok(Body::Single(Message::Response(response))) => self.answered.extend(response.id),
+            Ok(Body::Single(Message::Notification(told)))
+                if Method::from_name(&told.method) == Some(Method::Progress) =>
+            {
+                let told = told.params.and_then(|raw| serde_json::from_str::<Progress>(raw.get()).ok());
+                self.progress = told.map(|told| told.progress).or(self.progress);
+            }
+            _ => {}
+        }
+    }
+}
