@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Finds or installs what the tests need, into the cache. Does nothing where it is there already.
 #
-#   scripts/deps.sh [PART...]     parts: python node rust redis; default: python node rust
+#   scripts/deps.sh [PART...]     parts: python node rust redis balancers; default: all of them
 #
 #   python  the official Python SDK, 1.x and 2.x, a virtual environment each
 #   node    Node.js, the official TypeScript SDKs and the official conformance suite
 #   rust    the client made of the official Rust SDK
 #   redis   redis-server, from the system's packages
+#   balancers
+#           HAProxy and nginx, likewise
 #
 # TRUNKLINE_CACHE  where it goes (default: .cache in the project)
 # PYTHON           the Python to make virtual environments of (default: python3; 3.10 or newer)
@@ -117,10 +119,19 @@ install_rust() {
 }
 
 install_redis() {
+    # redis-cli comes with redis-tools, which redis-server needs.
     command -v redis-server >/dev/null || apt redis-server || die "no redis-server. Install Redis 7 or newer."
 }
 
-[ $# -gt 0 ] || set -- python node rust
+# has PROGRAM: also where only root's search path leads.
+has() { command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ]; }
+
+install_balancers() {
+    has haproxy || apt haproxy || die "no haproxy. Install HAProxy 2.6 or newer."
+    has nginx || apt nginx-light || die "no nginx. Install nginx 1.22 or newer."
+}
+
+[ $# -gt 0 ] || set -- python node rust redis balancers
 mkdir -p "$CACHE"
 # Two runs at once would build on each other's half-made directories.
 if command -v flock >/dev/null; then
@@ -133,7 +144,8 @@ for part in "$@"; do
     node) find_python; install_node ;;
     rust) install_rust ;;
     redis) install_redis ;;
-    *) die "no such part: $part (python, node, rust, redis)" ;;
+    balancers) install_balancers ;;
+    *) die "no such part: $part (python, node, rust, redis, balancers)" ;;
     esac
 done
 say "deps: everything is there"

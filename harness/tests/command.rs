@@ -64,7 +64,10 @@ async fn a_cluster_that_does_not_start_is_status_2() {
 /// A cluster with Redis and HAProxy under a command that waits: the ids of its servers, and their folders.
 async fn waiting() -> (Child, Vec<u32>, Vec<PathBuf>) {
     let arguments = ["--replicas", "2", "--balancer", "haproxy"];
-    let mut child = command(&arguments, "echo ready; exec sleep 600").stdout(Stdio::piped()).spawn().unwrap();
+    // The command ends with its input: with the test, however that ends.
+    let mut command = command(&arguments, "echo ready; exec cat");
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert_eq!(lines.next_line().await.unwrap().as_deref(), Some("ready"));
     let ids = children(child.id().unwrap());
@@ -98,6 +101,8 @@ async fn leaves_nothing(ids: &[u32], folders: &[PathBuf]) {
 #[tokio::test]
 async fn asked_to_end_it_ends_its_command_and_tears_the_cluster_down() {
     let (mut child, ids, folders) = waiting().await;
+    // Kept, for a wait would close it and so end the command.
+    let _input = child.stdin.take();
     let pid = Pid::from_raw(child.id().unwrap().try_into().unwrap()).unwrap();
     kill_process(pid, Signal::TERM).unwrap();
     let status = child.wait().await.unwrap();
@@ -108,14 +113,16 @@ async fn asked_to_end_it_ends_its_command_and_tears_the_cluster_down() {
 #[tokio::test]
 async fn killed_it_leaves_no_server_and_no_folder() {
     let (mut child, ids, folders) = waiting().await;
-    let command = ids.iter().find(|id| {
-        std::fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|name| name.trim() == "sleep")
-    });
-    let command = *command.unwrap();
+    let _input = child.stdin.take();
+    // Until then it is the shell that becomes it.
+    support::eventually("the command runs", async || ids.iter().any(|id| is_the_command(*id))).await;
+    let servers = ids.into_iter().filter(|id| !is_the_command(*id)).collect::<Vec<u32>>();
+    assert_eq!(servers.len(), 4, "{servers:?}");
     child.kill().await.unwrap();
-    let servers: Vec<u32> = ids.into_iter().filter(|id| *id != command).collect();
-    leaves_nothing(&servers, &folders).await;
     // Nobody watches over the command itself: it is the caller's.
-    let pid = Pid::from_raw(command.try_into().unwrap()).unwrap();
-    kill_process(pid, Signal::KILL).unwrap();
+    leaves_nothing(&servers, &folders).await;
+}
+
+fn is_the_command(id: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|name| name.trim() == "cat")
 }

@@ -88,8 +88,8 @@ pub trait Hub: Send + Sync + 'static {
     /// The place of the newest entry; the default if the log has none yet or does not exist. Following from here gives only what is new.
     fn position<'a>(&'a self, topic: &'a Topic) -> HubFuture<'a, Position>;
 
-    /// Deletes a log; its followers are told [`Delivery::Gone`], at once, whatever they have not read. One that waits for a log
-    /// goes on waiting. A later append or claim makes a new log, whose places all lie after those of the old one.
+    /// Deletes a log; its followers are told [`Delivery::Gone`], as soon as the news is with them, whatever they have not read. One
+    /// that waits for a log goes on waiting. A later append or claim makes a new log, whose places all lie after those of the old one.
     fn delete<'a>(&'a self, topic: &'a Topic) -> HubFuture<'a, ()>;
 
     /// Sends a signal to whoever listens now.

@@ -26,7 +26,7 @@
 //!
 //! # What Redis needs
 //!
-//! Redis 7 or Valkey 8. Where users are restricted, this needs the keys `{prefix}:log:*`, the channels `{prefix}:*`, and the
+//! Redis 7 or Valkey 8. A `maxmemory-policy` that evicts keys ends logs at will, which their followers are told. Where users are restricted, this needs the keys `{prefix}:log:*`, the channels `{prefix}:*`, and the
 //! commands `HELLO`, `PING`, `TIME`, `EVAL`, `EVALSHA`, `HMGET`, `HSET`, `XADD`, `XLEN`, `XTRIM`, `XRANGE`,
 //! `DEL`, `PEXPIRE`, `PUBLISH`, `SUBSCRIBE` and `UNSUBSCRIBE`; `WAIT` and `ROLE` behind Sentinels; on a Cluster `CLUSTER|SLOTS`, `ASKING`
 //! and `SPUBLISH`, `SSUBSCRIBE` and `SUNSUBSCRIBE` instead of those.
@@ -52,6 +52,7 @@ mod link;
 mod logs;
 mod message;
 mod names;
+mod place;
 mod reader;
 mod seats;
 mod tail;

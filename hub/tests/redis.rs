@@ -1,7 +1,6 @@
 //! What is particular to the hub in Redis: lost connections, lost data, what it costs, what it leaves behind.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failed test panics")]
-#![expect(clippy::cognitive_complexity, reason = "every assertion counts as branches")]
 
 #[path = "redis/away.rs"]
 mod away;
@@ -33,6 +32,11 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// Looks often, so that what only a look finds is found soon.
 fn limits() -> RedisLimits {
     RedisLimits { look_every: Duration::from_millis(400), ..RedisLimits::default() }
+}
+
+/// Never looks, so that what only a look finds is never found.
+fn blind() -> RedisLimits {
+    RedisLimits { look_every: Duration::from_secs(3600), ..RedisLimits::default() }
 }
 
 fn hub(url: &str, limits: RedisLimits) -> Arc<RedisHub> {
@@ -124,8 +128,7 @@ async fn until<T: Debug, Fut: Future<Output = T>>(
 /// A field of what `INFO` says.
 async fn info(redis: &Standalone, section: &str, field: &str) -> Option<String> {
     let info = redis.command(&["INFO", section]).await.unwrap().text().unwrap();
-    let found = info.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':').map(str::to_owned));
-    found
+    info.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':').map(str::to_owned))
 }
 
 /// How often clients and scripts have run a command.

@@ -13,7 +13,8 @@ use crate::{
     cluster::{self, Refresh},
     connect::Dialer,
     health::Record,
-    keeper::{Keeper, Kept, Line, Purpose, Request, lost, timed_out},
+    keeper::{Keeper, Kept, Purpose},
+    line::{Line, Request, lost, timed_out},
     node::{Lanes, Node},
     pushes::Links,
     sentinel::{self, Informants},
@@ -259,8 +260,7 @@ impl Client {
     }
 
     async fn route(&self, via: Via<'_>, slot: u16, request: Request<'_>) -> Result<Vec<Value>, Failure> {
-        let clustered = self.is_cluster();
-        let mut ask = None;
+        let (mut ask, mut again) = (None, matches!(via, Via::Links(_)));
         loop {
             let node = self.node(slot, ask.as_ref()).await?;
             let line = match via {
@@ -271,19 +271,23 @@ impl Client {
                 None => line.exchange(request).await,
                 Some(_) => asking(&line, request).await,
             };
-            let error = match outcome {
-                // Over a link that is lost, nothing tells any more of changes of what was read.
-                Ok(_) if matches!(via, Via::Links(_)) && !line.is_alive() => {
-                    return Err(lost());
+            // Over a link that is lost, nothing tells any more of changes of what was read.
+            if matches!(via, Via::Links(_)) && !line.is_alive() {
+                if std::mem::take(&mut again) {
+                    continue;
                 }
+                return Err(lost());
+            }
+            let error = match outcome {
                 Ok(values) => return Ok(values),
                 Err(error) => error,
             };
-            match detour(&error).filter(|_| clustered) {
+            match detour(&error).filter(|_| self.is_cluster()) {
                 None => return Err(error.into()),
                 Some(Detour::Moved) => self.0.refresh.now().await,
-                Some(Detour::Ask(host)) => ask = Some(host),
-                Some(Detour::Later) => {
+                Some(Detour::Ask(host)) if self.0.topology.borrow().at(&host).is_some() => ask = Some(host),
+                // A node that is about to get its first slot is not known until it has it.
+                Some(Detour::Ask(_) | Detour::Later) => {
                     tokio::time::sleep(BETWEEN).await;
                     self.0.refresh.now().await;
                 }

@@ -9,8 +9,9 @@ use crate::{
     Host, NodeId,
     backoff::Backoff,
     client::Maker,
+    error::chain,
     node::Node,
-    sentinel::{Informants, chain},
+    sentinel::Informants,
     topology::{Place, Range, Topology},
 };
 

@@ -67,3 +67,11 @@ pub(crate) fn condemns(error: &RedisError) -> bool {
         || error.is_io_error()
         || matches!(error.kind(), ErrorKind::Server(ServerErrorKind::ReadOnly | ServerErrorKind::MasterDown))
 }
+
+/// An error with its cause.
+pub(crate) fn chain(failure: &Failure) -> String {
+    match std::error::Error::source(failure) {
+        Some(source) => format!("{failure}: {source}"),
+        None => failure.to_string(),
+    }
+}

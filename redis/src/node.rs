@@ -13,7 +13,8 @@ use tokio::sync::watch;
 use crate::{
     Failure, Host, NodeId,
     connect::Dialer,
-    keeper::{Fresh, Kept, Line, Vital},
+    keeper::{Fresh, Kept},
+    line::{Line, Vital},
     topology::Place,
 };
 

@@ -13,7 +13,8 @@ use crate::{
     Client, Failure, Host, Line, NodeId,
     client::{Maker, Via, convert},
     connect::Dialer,
-    keeper::{Fresh, Kept, Purpose, Request, Vital},
+    keeper::{Fresh, Kept, Purpose},
+    line::{Request, Vital},
     node::Node,
     topology::Topology,
 };
@@ -89,7 +90,9 @@ impl Pushes {
     /// Runs a command over the connection to the node that has `key`. What it read is covered by that connection: it was alive
     /// after the answer came, so its end has not been told yet.
     ///
-    /// Waits for a connection that is being made, within the answer's time; fails at once if the last attempt failed.
+    /// Waits for a connection that is being made, within the answer's time; fails at once if the last attempt failed. A command
+    /// whose connection was lost before it was answered is sent once more over the next one, so it should be one that may run
+    /// twice.
     ///
     /// # Errors
     ///

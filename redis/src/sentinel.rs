@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use redis::{Cmd, RedisError, Value, aio::MultiplexedConnection};
 use tokio::sync::{Notify, watch};
 
-use crate::{Failure, Host, backoff::Backoff, connect::Dialer, topology::Place};
+use crate::{Failure, Host, backoff::Backoff, connect::Dialer, error::chain, topology::Place};
 
 /// How often the Sentinels are asked, besides at once when a connection is lost: how long a primary that was replaced without
 /// cutting its connections may still be read from.
@@ -63,7 +63,7 @@ impl Informants {
             None => self.dialer.dial(host, None).await?,
         };
         let answer = tokio::time::timeout(self.dialer.timeout(), connection.send_packed_command(cmd)).await;
-        let value = answer.map_err(|_| crate::keeper::timed_out())??.extract_error()?;
+        let value = answer.map_err(|_| crate::line::timed_out())??.extract_error()?;
         self.current = Some(connection);
         Ok(value)
     }
@@ -122,12 +122,4 @@ fn read_host(answer: &Value) -> Option<Host> {
     let name = std::str::from_utf8(name).ok()?;
     let port = std::str::from_utf8(port).ok()?.parse().ok()?;
     Some(Host::new(name, port))
-}
-
-/// An error with its cause.
-pub(crate) fn chain(failure: &Failure) -> String {
-    match std::error::Error::source(failure) {
-        Some(source) => format!("{failure}: {source}"),
-        None => failure.to_string(),
-    }
 }

@@ -180,7 +180,7 @@ async fn a_silent_network_is_noticed() {
     settings.connect_timeout = Duration::from_millis(500);
     let client = Client::open(settings).unwrap();
     answers(&client).await;
-    cut.sever(Severed::Frozen);
+    cut.sever(Severed::Frozen).await;
     assert!(matches!(ping(&client).await, Err(Failure::Unavailable(_))));
     let wait = Wait::new("an unhealthy client", PATIENCE);
     while client.health().failing_for.is_none() {

@@ -1,6 +1,6 @@
 //! What is particular to the store in Redis: what it costs there, and what happens when Redis is hurt.
 
-#![expect(clippy::unwrap_used, reason = "a failed test panics")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed test panics")]
 
 #[path = "redis/costs.rs"]
 mod costs;

@@ -183,7 +183,7 @@ impl<'a> Call<'a> {
     async fn refused(&self, response: &mut Response<'_>) -> Option<Step> {
         let status = response.status.as_u16();
         let retry_after = response.retry_after();
-        self.client.log.note(What::Head { call: self.number, status, retry_after: retry_after.is_some() });
+        self.client.log.note(response.head(self.number));
         let expected = match self.ask.kind {
             Kind::Plumbing { status } => status,
             _ => 200,

@@ -58,6 +58,8 @@ pub enum What {
         status: u16,
         /// Whether it says when to come back.
         retry_after: bool,
+        /// Whether a replica that names itself sent it. Otherwise the balancer did, or nobody names himself.
+        replica: bool,
     },
     /// The answer is a stream, and begins or goes on.
     Streaming {
@@ -329,6 +331,22 @@ impl Kind {
     #[must_use]
     pub fn is_tool(self) -> bool {
         !matches!(self, Self::Plumbing { .. } | Self::Listen)
+    }
+
+    /// A word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plumbing { .. } => "a message that keeps the client going",
+            Self::Pure { .. } => "a call that changes nothing",
+            Self::Count { .. } => "counter",
+            Self::Remember { .. } => "remember",
+            Self::Recall { .. } => "recall",
+            Self::Slow { .. } => "slow",
+            Self::Confirm { .. } => "confirm",
+            Self::Touch { .. } | Self::Prime => "touch",
+            Self::Listen => "listening",
+        }
     }
 
     /// How long it takes by itself.

@@ -14,13 +14,16 @@ use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use tokio::net::TcpStream;
 
-use super::history::Broke;
+use super::history::{Broke, What};
 
 /// Idle connections that are kept: as many as a client has lanes.
 const IDLE: usize = 4;
 
 /// How long an idle connection is kept. Far shorter than any server's own limit, so that none closes one under a request.
 const IDLE_FOR: Duration = Duration::from_secs(5);
+
+/// Names the replica that answers, where replicas are told to.
+const REPLICA: &str = "x-trunkline-replica";
 
 /// The connections to one server.
 pub(super) struct Http {
@@ -132,6 +135,16 @@ impl Response<'_> {
     /// How long to stay away.
     pub(super) fn retry_after(&self) -> Option<Duration> {
         self.header(RETRY_AFTER.as_str())?.trim().parse().ok().map(Duration::from_secs)
+    }
+
+    /// What is noted of the head.
+    pub(super) fn head(&self, call: u32) -> What {
+        What::Head {
+            call,
+            status: self.status.as_u16(),
+            retry_after: self.retry_after().is_some(),
+            replica: self.headers.contains_key(REPLICA),
+        }
     }
 
     /// A header as text.

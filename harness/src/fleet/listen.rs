@@ -135,8 +135,7 @@ impl<'a> Listener<'a> {
             let pause = match client.http.send(self.request()).await {
                 Ok(mut response) => {
                     let (status, retry_after) = (response.status.as_u16(), response.retry_after());
-                    let head = What::Head { call: self.call, status, retry_after: retry_after.is_some() };
-                    self.note(head);
+                    self.note(response.head(self.call));
                     if status == 200 && response.is_stream() {
                         return Ok(response);
                     }

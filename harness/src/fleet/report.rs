@@ -1,6 +1,6 @@
 //! What the histories of a fleet come to.
 
-use std::{fmt, time::Duration};
+use std::{collections::BTreeMap, fmt, time::Duration};
 
 use trunkline_protocol::Revision;
 
@@ -87,7 +87,7 @@ pub struct Example {
 /// What was found in the histories of a fleet: the counts are the result of looking at each event of each client.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    counts: std::collections::BTreeMap<Count, Tally>,
+    counts: BTreeMap<Count, Tally>,
     examples: Vec<Example>,
     /// The longest time in which a client that kept calling had no success.
     pub longest_silence: Duration,
@@ -95,6 +95,8 @@ pub struct Report {
     pub silent: Option<(u32, At)>,
     /// The longest time in which no client had a success.
     pub silence_of_all: Duration,
+    /// Who was refused by whom, and how often.
+    pub refused: BTreeMap<String, u64>,
     /// When sessions were opened, in order.
     pub opened: Vec<At>,
     /// How many clients there are.
@@ -233,6 +235,10 @@ impl Report {
         tally.last = tally.last.max(at);
     }
 
+    pub(super) fn refused(&mut self, who: String) {
+        *self.refused.entry(who).or_default() += 1;
+    }
+
     /// Counts a violation, and keeps it as an example if there are few.
     pub(super) fn find(&mut self, count: Count, history: &History, at: At, times: u64, note: String) {
         if times == 0 {
@@ -260,6 +266,9 @@ impl fmt::Display for Report {
                 write!(f, "   from {} to {}", tally.first, tally.last)?;
             }
             writeln!(f)?;
+        }
+        for (who, times) in &self.refused {
+            writeln!(f, "  {who:<44} {times:>9}")?;
         }
         let silent = self.silent.map(|(client, at)| format!("   client {client}, until {at}"));
         let silence = self.longest_silence.as_secs_f64();

@@ -20,7 +20,7 @@ use super::{
     history::{At, Kind},
     message::Ask,
     plan::{Mix, Pace, Plan},
-    report::Report,
+    report::{Count, Report},
 };
 
 /// How long clients have to open their sessions and begin to listen.
@@ -238,13 +238,18 @@ impl Fleet {
         self.listeners = self.clients.iter().map(|client| self.spawn(client.clone().listen())).collect();
         let until = self.began + READY;
         loop {
-            let missing = self.clients.iter().filter(|client| !client.ready.load(Ordering::Acquire)).count();
-            if missing == 0 {
+            let missing: Vec<_> =
+                self.clients.iter().filter(|client| !client.ready.load(Ordering::Acquire)).collect();
+            if missing.is_empty() {
                 break;
             }
             if Instant::now() > until {
-                let report = Box::new(self.report(self.now()));
-                return Err(StartError::NotReady { missing, report });
+                let mut report = Box::new(self.report(self.now()));
+                for client in &missing {
+                    let note = "does not hear of its own changes".to_owned();
+                    report.find(Count::Unchecked, &client.log.read(), self.now(), 1, note);
+                }
+                return Err(StartError::NotReady { missing: missing.len(), report });
             }
             sleep(LOOK).await;
         }

@@ -27,6 +27,9 @@ use crate::{Position, Signal};
 /// Names subscribed to, or metas looked at, in one round trip. 256: Redis is busy with them for a part of a millisecond.
 const BATCH: usize = 256;
 
+/// How often a subscription that did not work is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+
 /// A look at all logs is spread over so many.
 const PHASES: u64 = 8;
 
@@ -34,7 +37,7 @@ const PHASES: u64 = 8;
 pub(super) struct Link {
     core: Arc<Core>,
     /// Dropped with this, and its connections with it.
-    _pushes: Pushes,
+    pushes: Pushes,
     clerks: HashMap<NodeId, AbortHandle>,
 }
 
@@ -52,7 +55,7 @@ struct Clerk {
 
 impl Link {
     pub(super) fn new(core: Arc<Core>, pushes: Pushes) -> Self {
-        Self { core, _pushes: pushes, clerks: HashMap::new() }
+        Self { core, pushes, clerks: HashMap::new() }
     }
 
     pub(super) async fn run(mut self, mut events: Events) {
@@ -99,6 +102,7 @@ impl Link {
     /// Channels are elsewhere: what was subscribed to where it no longer is counts for nothing.
     fn moved(&mut self) {
         let client = &self.core.client;
+        self.core.hearing.lock().keep(&client.nodes());
         for seat in self.core.seats.filter(|_| true) {
             let node = client.node_of(seat.name.as_bytes());
             if seat.node().is_some_and(|at| Some(&at) != node.as_ref()) {
@@ -124,12 +128,12 @@ impl Link {
                 }
             }
             // Not asked for: the slot has moved. The answers of this connection cannot be told apart any more.
-            PushKind::SUnsubscribe | PushKind::Unsubscribe => {
-                if seat.is_confirmed() && seat.node().as_ref() == Some(node) {
-                    seat.revoke();
-                    if let Some(line) = self._pushes.line(node) {
-                        line.condemn();
-                    }
+            PushKind::SUnsubscribe | PushKind::Unsubscribe
+                if seat.is_confirmed() && seat.node().as_ref() == Some(node) =>
+            {
+                seat.revoke();
+                if let Some(line) = self.pushes.line(node) {
+                    line.condemn();
                 }
             }
             _ => {}
@@ -163,15 +167,18 @@ impl Drop for Link {
 
 impl Clerk {
     async fn run(mut self) {
+        let mut retries = tokio::time::interval(RETRY);
+        retries.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let tick = self.core.limits.look_every / u32::try_from(PHASES).expect("invariant: a small constant");
         let mut ticks = tokio::time::interval_at(Instant::now() + tick, tick.max(Duration::from_millis(1)));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        self.take_over();
         // What fails condemns the connection, and with it this clerk.
         while self.settle().await.is_ok() {
             let desk = Arc::clone(&self.desk);
             tokio::select! {
                 () = desk.kick.notified() => {}
+                // At once for the first time.
+                _ = retries.tick() => self.take_over(),
                 _ = ticks.tick() => {
                     if self.look_around().await.is_err() {
                         break;
@@ -236,7 +243,7 @@ impl Clerk {
         for (seat, answer) in coming.into_iter().zip(answers) {
             if let Value::ServerError(error) = answer {
                 let failure = Failure::from(redis::RedisError::from(error));
-                // What may work later is tried again at the next look.
+                // What may work later is tried again soon.
                 if matches!(failure, Failure::Refused(_)) {
                     tracing::error!(%failure, "Redis refused a subscription");
                     seat.refuse(failure);
@@ -260,7 +267,6 @@ impl Clerk {
 
     /// The safety net: a part of all logs, in case a message went missing or a log expired.
     async fn look_around(&mut self) -> Result<(), Failure> {
-        self.take_over();
         for (seat, newest) in std::mem::take(&mut self.suspects) {
             let Some(seat) = seat.upgrade() else { continue };
             let Some(trail) = seat.trail() else { continue };
@@ -317,6 +323,10 @@ impl Clerk {
         let mut learnt = Vec::with_capacity(asked.len());
         for ((seat, question), answer) in asked.into_iter().zip(answers) {
             let Some(trail) = seat.trail() else { continue };
+            // It is elsewhere now, or cannot be read: whoever has to read it finds out why.
+            if matches!(answer, Value::ServerError(_)) {
+                continue;
+            }
             match Reading::of_meta(&answer, now) {
                 Ok(reading) => {
                     let newest = match &reading {

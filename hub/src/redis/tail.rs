@@ -4,6 +4,9 @@
 //! is not taken, and the log is read again from the newest place known. What all followers have taken goes, and so does the
 //! oldest beyond a bound: whoever is behind `base` reads the log.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::VecDeque,
     sync::{
@@ -79,31 +82,6 @@ pub(super) struct News {
     pub(super) missed: bool,
 }
 
-/// What a follower gets.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    Entry(Entry),
-    /// Nothing yet.
-    Wait,
-    /// Nothing, ever.
-    End,
-    /// What it would get now was trimmed.
-    Gap,
-    /// The log it followed is gone.
-    Gone,
-    /// It is not known here: it is in the log, or nowhere.
-    Read,
-}
-
-/// A follower's place.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    pub(super) position: Position,
-    deaths: u64,
-    /// The tail's count when it had taken everything.
-    current_at: Option<u64>,
-}
-
 // === impl Held ===
 
 impl Held {
@@ -156,17 +134,26 @@ impl Tail {
         }
     }
 
-    pub(super) fn join(&mut self, position: Position) -> Place {
+    pub(super) fn join(&mut self) {
         self.followers += 1;
-        Place { position, deaths: self.deaths, current_at: None }
     }
 
-    pub(super) fn leave(&mut self, place: &Place) {
+    /// A follower leaves that had taken everything at this count.
+    pub(super) fn leave(&mut self, current_at: Option<u64>) {
         self.followers -= 1;
-        if place.current_at == Some(self.count) {
+        if current_at == Some(self.count) {
             self.current -= 1;
         }
         self.let_go_of_taken();
+    }
+
+    /// How many logs of this name are known to have gone.
+    pub(super) fn deaths(&self) -> u64 {
+        self.deaths
+    }
+
+    pub(super) fn held(&self) -> &Held {
+        &self.held
     }
 
     /// To read on from the newest place that is known here, during this subscription.
@@ -247,13 +234,15 @@ impl Tail {
         }
     }
 
-    /// Whether a reading says less than what is known: it was overtaken by a message.
+    /// Whether a reading says less than what is known, since it was overtaken by a message. What is known from before it was
+    /// asked for gives way, whatever it is.
     pub(super) fn is_stale(&self, asked: Asked, reading: &Reading) -> bool {
-        match reading {
-            // The log may have been made since.
-            Reading::Gone(_) => asked.lives != self.lives,
-            Reading::Alive(page) => self.is_past(page.incarnation),
-        }
+        asked.lives != self.lives
+            && match reading {
+                // The log may have been made since.
+                Reading::Gone(_) => true,
+                Reading::Alive(page) => self.is_past(page.incarnation),
+            }
     }
 
     fn learn_gone(&mut self, asked: Asked, serial: u64) -> News {
@@ -301,39 +290,24 @@ impl Tail {
         News { wake, behind, missed: behind }
     }
 
-    pub(super) fn next(&mut self, place: &mut Place) -> Next {
-        if self.is_dead(place) {
-            return Next::Gone;
-        }
-        if !self.joins(place.position) {
-            return Next::Read;
-        }
-        let at = self.entries.partition_point(|entry| entry.position <= place.position);
-        if let Some(entry) = self.entries.get(at) {
-            let entry = entry.clone();
-            place.position = entry.position;
-            if at + 1 == self.entries.len() {
-                self.took_newest(place);
-            }
-            return Next::Entry(entry);
-        }
-        self.took_newest(place);
-        if self.end.is_some_and(|end| end <= place.position) { Next::End } else { Next::Wait }
+    /// The first entry after a place that joins on here, and whether it is the newest.
+    pub(super) fn after(&self, position: Position) -> Option<(&Entry, bool)> {
+        let at = self.entries.partition_point(|entry| entry.position <= position);
+        self.entries.get(at).map(|entry| (entry, at + 1 == self.entries.len()))
     }
 
-    /// Begins to follow: what died before is of no concern.
-    pub(super) fn restart(&self, place: &mut Place) {
-        place.deaths = self.deaths;
+    /// Whether nothing follows a place that joins on here.
+    pub(super) fn ends_at(&self, position: Position) -> bool {
+        self.end.is_some_and(|end| end <= position)
     }
 
-    /// The log that this follower follows is gone, and no other is waited for.
-    pub(super) fn bury(&self, place: &mut Place) {
-        place.deaths = u64::MAX;
-    }
-
-    /// Whether the log that this follower follows is gone.
-    pub(super) fn is_dead(&self, place: &Place) -> bool {
-        place.deaths != self.deaths
+    /// A follower has taken the newest entry. Called once more for the same one, this does nothing.
+    pub(super) fn taken(&mut self, current_at: &mut Option<u64>) {
+        if *current_at != Some(self.count) {
+            *current_at = Some(self.count);
+            self.current += 1;
+            self.let_go_of_taken();
+        }
     }
 
     /// There was an entry at this place. It may have been told meanwhile.
@@ -358,19 +332,10 @@ impl Tail {
     }
 
     /// Whether this place is at `base` or after it, in the same log.
-    fn joins(&self, position: Position) -> bool {
+    pub(super) fn joins(&self, position: Position) -> bool {
         let of_this_log = position.major >= self.incarnation || position == Position::default();
         let of_no_log = self.incarnation == 0 && position != Position::default();
         of_this_log && !of_no_log && self.base.is_some_and(|base| base <= position)
-    }
-
-    fn took_newest(&mut self, place: &mut Place) {
-        if place.current_at == Some(self.count) {
-            return;
-        }
-        place.current_at = Some(self.count);
-        self.current += 1;
-        self.let_go_of_taken();
     }
 
     fn let_go_of_taken(&mut self) {
@@ -398,7 +363,7 @@ impl Tail {
             self.lives += 1;
         }
         self.incarnation = incarnation;
-        self.serial = Some(self.serial.unwrap_or(0).max(incarnation));
+        self.serial = Some(incarnation);
         died
     }
 
@@ -406,15 +371,15 @@ impl Tail {
         self.clear();
         self.deaths += 1;
         self.lives += 1;
+        self.serial = Some(self.serial.unwrap_or(0).max(self.incarnation));
         self.incarnation = 0;
         self.end = None;
         (self.base, self.newest) = (Some(Position::default()), Position::default());
     }
 
     fn push(&mut self, entry: Entry) {
-        if entry.last {
-            self.end = Some(entry.position);
-        }
+        // What follows an end shows that the end was lost in a failover.
+        self.end = entry.last.then_some(entry.position);
         self.newest = entry.position;
         self.count += 1;
         self.current = 0;

@@ -70,7 +70,7 @@ pub(super) async fn an_idle_log_expires<F: Fixture>(fixture: F) {
     let [here, there] = fixture.replicas().await;
     let keep = Retention { entries: 10, age: F::TICK * 2 };
     let (claimed, open, ended) = (topic("s/claimed"), topic("s/open"), topic("s/ended"));
-    let fence = Some(here.claim(&claimed, keep).await.unwrap());
+    let fence = here.claim(&claimed, keep).await.unwrap();
     let mut waiting = there.follow(&claimed, Position::default()).await.unwrap();
     let in_open = say(&here, &open, None, keep, 1).await.unwrap();
     let mut behind = there.follow(&open, Position::default()).await.unwrap();
@@ -84,8 +84,8 @@ pub(super) async fn an_idle_log_expires<F: Fixture>(fixture: F) {
     assert_eq!(next(&mut behind).await, None);
     assert_gone(&here, &open, in_open).await;
     assert_gone(&there, &ended, in_ended).await;
-    assert!(matches!(say(&here, &claimed, fence, keep, 1).await, Err(HubError::Unknown)));
-    assert!(matches!(there.take_over(&claimed, fence.unwrap(), keep).await, Err(HubError::Unknown)));
+    assert!(matches!(say(&here, &claimed, Some(fence), keep, 1).await, Err(HubError::Unknown)));
+    assert!(matches!(there.take_over(&claimed, fence, keep).await, Err(HubError::Unknown)));
     assert_eq!(there.fence(&claimed).await.unwrap(), None);
     let new = end(&here, &ended, None, keep, 2).await.unwrap();
     assert!(new > in_ended);

@@ -9,7 +9,7 @@ use super::*;
 async fn followers_wait_for_redis_and_go_on() {
     let options = Options { appendonly: true, ..Options::default() };
     let mut redis = Standalone::start(options).await.unwrap();
-    let hub = hub(&redis.url(), limits());
+    let hub = hub(&redis.url(), blind());
     let (mine, open) = (topic("s/mine"), topic("open"));
     let fence = Some(hub.claim(&mine, KEEP).await.unwrap());
     let place = say(&hub, &mine, fence, 0).await.unwrap();

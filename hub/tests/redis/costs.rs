@@ -2,6 +2,7 @@
 
 use tokio::task::JoinSet;
 use trunkline_harness::redis::Options;
+use trunkline_hub::redis::RedisGauges;
 
 use super::*;
 
@@ -38,12 +39,7 @@ async fn ten_thousand_followers_take_no_connection_and_leave_no_subscription() {
 
     drop(followers);
     until("no subscription", || channels(&redis), |count| *count == 0).await;
-    until(
-        "no seat",
-        || async { hub.gauges() },
-        |gauges| *gauges == trunkline_hub::redis::RedisGauges::default(),
-    )
-    .await;
+    until("no seat", || async { hub.gauges() }, |gauges| *gauges == RedisGauges::default()).await;
     assert_eq!(connections(&redis).await, 5);
 }
 
@@ -75,7 +71,7 @@ async fn a_broadcast_reaches_ten_thousand_followers_once_each_for_one_message() 
 
     let before = (calls(&redis, "evalsha").await, calls(&redis, "xrange").await);
     // Every fourth is too large for a message and is read, once for all.
-    let size = |n: usize| if n % 4 == 0 { 20_000 + n } else { n };
+    let size = |n: usize| if n.is_multiple_of(4) { 20_000 + n } else { n };
     for n in 1..=ENTRIES {
         here.append(&topic, None, KEEP, Bytes::from(vec![b'x'; size(n)]), n == ENTRIES).await.unwrap();
     }

@@ -1,7 +1,7 @@
 //! Lost connections, and messages that never came.
 
 use trunkline_harness::redis::Options;
-use trunkline_hub::{Channel, Signal};
+use trunkline_hub::{Channel, Signal, redis::RedisGauges};
 
 use super::*;
 
@@ -14,7 +14,7 @@ const APPEND: &str = concat!(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_subscription_loses_and_repeats_nothing() {
     let redis = Standalone::start(Options::default()).await.unwrap();
-    let [here, there] = [hub(&redis.url(), limits()), hub(&redis.url(), limits())];
+    let [here, there] = [hub(&redis.url(), blind()), hub(&redis.url(), blind())];
     let topic = topic("s/1");
     let fence = Some(here.claim(&topic, KEEP).await.unwrap());
     let from_start = there.follow(&topic, Position::default()).await.unwrap();
@@ -47,6 +47,47 @@ async fn a_killed_subscription_loses_and_repeats_nothing() {
     }
     assert!(there.health().repairs > 0, "{:?}", there.health());
     assert_eq!(there.health().gaps, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn coming_and_going_over_lost_connections_misses_nothing() {
+    const ROUNDS: usize = 150;
+    let redis = Standalone::start(Options::default()).await.unwrap();
+    let hubs = [hub(&redis.url(), blind()), hub(&redis.url(), blind())];
+    let tasks: Vec<_> = (0..8)
+        .map(|task| {
+            let hub = Arc::clone(&hubs[task % 2]);
+            tokio::spawn(async move {
+                let channel = Channel(format!("c{}", task % 3).into());
+                for round in 0..ROUNDS {
+                    let topic = topic(&format!("s/{}", (round + task) % 3));
+                    let mut follower = insist_on_following(&hub, &topic).await;
+                    insist(&hub, &topic, None, task * ROUNDS + round).await;
+                    while number(&entry(&mut follower).await) != task * ROUNDS + round {}
+                    drop(follower);
+                    drop(hub.listen(&channel).await);
+                }
+            })
+        })
+        .collect();
+    let kills = tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(Duration::from_millis(150)).await;
+            redis.client_kill_pubsub().await.unwrap();
+            if channels(&redis).await == 0 {
+                return redis;
+            }
+        }
+    });
+    for task in tasks {
+        soon("all rounds", task).await.unwrap();
+    }
+    let redis = soon("no subscription", kills).await.unwrap();
+    until("no subscription", || channels(&redis), |count| *count == 0).await;
+    for hub in hubs {
+        let empty = |gauges: &RedisGauges| *gauges == RedisGauges::default();
+        until("nothing held", || async { hub.gauges() }, empty).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -92,6 +133,16 @@ async fn what_is_no_message_disturbs_nobody() {
     redis.command(&["PUBLISH", "trunkline:log:{s}/2", "e 1 1 0 0 \nof another"]).await.unwrap();
     say(&hub, &topic, None, 2).await.unwrap();
     assert_eq!(number(&entry(&mut follower).await), 2);
+
+    // One that looks true, and is of no log that there ever was: whoever heard it ends, and the next one knows better.
+    let forged = "e 9000000000000000 1 0 0 \nforged";
+    redis.command(&["PUBLISH", "trunkline:log:{s}/1", forged]).await.unwrap();
+    assert_eq!(next(&mut follower).await, Some(Delivery::Gone));
+    let mut follower = hub.follow(&topic, Position::default()).await.unwrap();
+    say(&hub, &topic, None, 3).await.unwrap();
+    for expected in 1..=3 {
+        assert_eq!(number(&entry(&mut follower).await), expected);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -109,6 +160,21 @@ async fn listeners_listen_again() {
         let again = move |seen: &(u64, usize)| *seen == (round + 1, 1);
         until("it to listen", || async { (there.health().resubscriptions, channels(&redis).await) }, again)
             .await;
+    }
+}
+
+async fn insist_on_following(hub: &RedisHub, topic: &Topic) -> Follower {
+    let wait = Wait::new("to follow", PATIENCE);
+    loop {
+        let followed = match hub.position(topic).await {
+            Ok(place) => hub.follow(topic, place).await,
+            Err(error) => Err(error),
+        };
+        match followed {
+            Ok(follower) => return follower,
+            Err(HubError::Unavailable { .. }) => wait.again(topic).await.unwrap(),
+            Err(error) => panic!("{error}"),
+        }
     }
 }
 

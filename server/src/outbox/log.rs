@@ -7,9 +7,10 @@ use std::{
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use bytes::Bytes;
+use tokio::time::Instant;
 use trunkline_hub::{Fence, Hub, HubError, Retention, Topic};
 
-use super::{Note, Undeliverable};
+use super::{Note, Undeliverable, sealed};
 
 /// How long a message waits for a hub that is away, before its stream is given up. 60 s: longer than a failover or a restart
 /// of Redis takes, and as long as most clients wait for an answer.
@@ -65,8 +66,8 @@ impl LogCarrier {
     }
 
     /// The log of everything that is said to a session that has one stream only.
-    pub(crate) fn of_connection(logs: Arc<Logs>, session: Arc<str>) -> Self {
-        Self::of_stream(logs, session, "sse", Bytes::new())
+    pub(crate) fn of_connection(logs: Arc<Logs>, session: Arc<str>, body: Bytes) -> Self {
+        Self::of_stream(logs, session, "sse", body)
     }
 
     /// The stream's name within its session.
@@ -110,9 +111,20 @@ impl LogCarrier {
         self.write(writer, frame, last).await
     }
 
-    /// Appends to a log that any replica writes.
+    /// Appends to a log that any replica writes. One that waited for the hub may come twice, and is told by its id.
     pub(super) async fn share(&self, frame: Bytes) -> Result<(), Undeliverable> {
-        self.logs.hub.append(&self.topic(), None, self.logs.retention, frame, false).await?;
+        self.patiently(None, sealed(&frame), false).await
+    }
+
+    /// Says in a log that any replica writes who works on the request.
+    pub(super) async fn share_note(&self, may_repeat: bool) -> Result<(), Undeliverable> {
+        self.share(Note::of(&self.logs.replica, Fence::default(), &self.body, may_repeat).to_entry()).await
+    }
+
+    async fn note(&self, writer: &mut Writer, may_repeat: bool) -> Result<(), Undeliverable> {
+        let note = Note::of(&self.logs.replica, writer.fence, &self.body, may_repeat);
+        self.write(writer, note.to_entry(), false).await?;
+        *writer = Writer::new(writer.fence);
         Ok(())
     }
 
@@ -122,34 +134,29 @@ impl LogCarrier {
         entries >= 8 && (writer.unnoted >= entries / 2 || writer.unnoted_bytes >= self.logs.bytes / 2)
     }
 
-    async fn note(&self, writer: &mut Writer, may_repeat: bool) -> Result<(), Undeliverable> {
-        let note = Note::new(&self.logs.replica, writer.fence, &self.body, may_repeat);
-        self.write(writer, note.to_entry(), false).await?;
-        *writer = Writer::new(writer.fence);
+    async fn write(&self, writer: &mut Writer, entry: Bytes, last: bool) -> Result<(), Undeliverable> {
+        let size = entry.len();
+        self.patiently(Some(writer.fence), entry, last).await?;
+        writer.unnoted += 1;
+        writer.unnoted_bytes += size;
         Ok(())
     }
 
     /// Appends, and waits for a hub that is away: what is not in the log is lost to the client.
-    async fn write(&self, writer: &mut Writer, entry: Bytes, last: bool) -> Result<(), Undeliverable> {
-        let began = tokio::time::Instant::now();
+    async fn patiently(&self, fence: Option<Fence>, entry: Bytes, last: bool) -> Result<(), Undeliverable> {
+        let Logs { hub, retention, .. } = &*self.logs;
+        let (began, topic) = (Instant::now(), self.topic());
         let mut pause = FIRST_PAUSE;
         loop {
-            let Logs { hub, retention, .. } = &*self.logs;
-            match hub.append(&self.topic(), Some(writer.fence), *retention, entry.clone(), last).await {
-                Ok(_) => break,
-                Err(error @ HubError::Unavailable { .. }) if began.elapsed() > PATIENCE => {
-                    return Err(error.into());
-                }
-                Err(HubError::Unavailable { .. }) => {
+            match hub.append(&topic, fence, *retention, entry.clone(), last).await {
+                Ok(_) => return Ok(()),
+                Err(HubError::Unavailable { .. }) if began.elapsed() < PATIENCE => {
                     tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..=1.0))).await;
                     pause = (pause * 2).min(LAST_PAUSE);
                 }
                 Err(error) => return Err(error.into()),
             }
         }
-        writer.unnoted += 1;
-        writer.unnoted_bytes += entry.len();
-        Ok(())
     }
 }
 

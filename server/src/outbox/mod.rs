@@ -18,7 +18,7 @@ use trunkline_hub::{Fence, HubError};
 
 use log::Writer;
 pub(crate) use log::{LogCarrier, Logs, topic};
-pub(crate) use note::{Note, is_silent};
+pub(crate) use note::{EntryId, Note, is_silent, opened, sealed};
 
 /// Frames between a handler and a stream without a log. A handler that says more waits for the reader: enough for a burst
 /// of progress, and at a few hundred bytes a frame no more than some KiB for a reader that has gone.
@@ -193,6 +193,14 @@ impl Outbox {
     pub(crate) async fn open(&self) -> Result<(), Undeliverable> {
         let mut log = self.log.lock().await;
         self.switch(&mut log).await
+    }
+
+    /// Says to other replicas that this one goes on with the request, where its answer comes on a stream that many share.
+    pub(crate) async fn go_on(&self) -> Result<(), Undeliverable> {
+        match &self.carrier {
+            Carrier::Shared(Shared::Log(carrier)) => carrier.share_note(self.may_repeat()).await,
+            _ => Ok(()),
+        }
     }
 
     /// Gives one answer. The last one ends a stream that is this request's own.

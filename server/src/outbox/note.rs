@@ -13,6 +13,12 @@ use trunkline_protocol::{
 /// The first byte of a note. No message begins with it: they are JSON.
 const MARK: u8 = 0;
 
+/// The first byte of an entry with an id.
+const IDENTIFIED: u8 = 1;
+
+/// Tells an entry of a log that many write from the same one sent again.
+pub(crate) type EntryId = [u8; 8];
+
 /// Bytes of a request that a note repeats. 64 KiB: what is larger is not worth keeping twice for a replica's death, and its
 /// call ends in an error then.
 const MOST_BODY: usize = 64 * 1024;
@@ -35,7 +41,7 @@ pub(crate) struct Note {
 
 impl Note {
     /// A note on the requests in `body`, which was read before. The request itself goes into it if it `may_run_again`.
-    pub(super) fn new(owner: &str, fence: Fence, body: &Bytes, may_run_again: bool) -> Self {
+    pub(crate) fn of(owner: &str, fence: Fence, body: &Bytes, may_run_again: bool) -> Self {
         // It was within its bounds when it came; nothing is gained by asking again.
         let bounds = Bounds { depth: body.len(), batch: body.len() };
         let mut single = false;
@@ -83,12 +89,30 @@ pub(crate) fn is_silent(entry: &[u8]) -> bool {
     entry.first().is_none_or(|first| *first == MARK)
 }
 
+/// A message as an entry with an id of its own, by chance: 64 bits, compared with some hundred others.
+pub(crate) fn sealed(message: &[u8]) -> Bytes {
+    let id: EntryId = rand::random();
+    let mut entry = Vec::with_capacity(message.len() + 1 + id.len());
+    entry.push(IDENTIFIED);
+    entry.extend_from_slice(&id);
+    entry.extend_from_slice(message);
+    entry.into()
+}
+
+/// What is in an entry, with its id if it has one.
+pub(crate) fn opened(entry: Bytes) -> (Option<EntryId>, Bytes) {
+    match entry.split_first_chunk::<9>() {
+        Some(([IDENTIFIED, id @ ..], _)) => (Some(*id), entry.slice(9..)),
+        _ => (None, entry),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn note(body: &'static str, again: bool) -> Note {
-        let entry = Note::new("r1", Fence(7), &Bytes::from_static(body.as_bytes()), again).to_entry();
+        let entry = Note::of("r1", Fence(7), &Bytes::from_static(body.as_bytes()), again).to_entry();
         assert!(is_silent(&entry));
         Note::read(&entry).unwrap()
     }

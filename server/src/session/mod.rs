@@ -2,6 +2,7 @@
 
 mod actor;
 mod admission;
+mod connection;
 mod asker;
 mod directory;
 mod encode;
@@ -22,6 +23,7 @@ use trunkline_protocol::{RequestId, jsonrpc::Response, lifecycle::ListenerToken}
 use trunkline_store::{Key, Kind};
 
 use admission::Admission;
+pub(crate) use connection::Calls;
 pub(crate) use directory::Directory;
 use lease::Leases;
 pub(crate) use live::{LiveSession, StreamPermit};

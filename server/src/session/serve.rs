@@ -138,7 +138,12 @@ async fn call(
         Begun::Done(outcome) => entered.leave(&catalog, &outcome).await,
         Begun::Running(mut running) => match running.first_poll().await {
             Some(outcome) => entered.leave(&catalog, &outcome).await,
-            None => drop(tokio::spawn(go_on(entered, running, core.heartbeat))),
+            None => {
+                if let Err(error) = outbox.go_on().await {
+                    tracing::warn!(%error, "other replicas do not know of a call");
+                }
+                drop(tokio::spawn(go_on(entered, running, core.heartbeat)));
+            }
         },
     }
     Ok(())

@@ -24,7 +24,7 @@ use crate::{
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Bounds on what we have written or read before: none that it could meet.
-const ANY: Bounds = Bounds { depth: 1 << 30, batch: 1 };
+pub(super) const ANY: Bounds = Bounds { depth: 1 << 30, batch: 1 };
 
 /// The log of a stream as it stands.
 #[derive(Debug, Default)]
@@ -35,6 +35,8 @@ struct Past {
     answered: HashSet<RequestId>,
     /// The last progress that the client was told.
     progress: Option<f64>,
+    /// What the client was asked, answered or not.
+    questions: Vec<RequestId>,
     /// Whether nothing follows.
     over: bool,
 }
@@ -132,10 +134,24 @@ impl Watched {
         services.hub.append(&topic, Some(fence), services.retention(), note.to_entry(), false).await?;
         // From here on nobody else writes: what is in the log now stays what it is.
         let Some(past) = self.past().await else { return Ok(()) };
+        self.take_back(&past.questions, fence).await?;
         let open: Vec<_> = note.ids.iter().filter(|id| !past.answered.contains(id)).collect();
         match (&note.body, &*open) {
             (Some(body), [id]) => self.run_again(body, id, fence, past.progress).await,
             _ => self.give_up(&open, fence).await?,
+        }
+        Ok(())
+    }
+
+    /// Tells the client that nobody waits for what it was asked. One that it has answered it passes over.
+    async fn take_back(&self, questions: &[RequestId], fence: Fence) -> Result<(), HubError> {
+        let services = self.services();
+        for question in questions {
+            let mut frame = Vec::with_capacity(160);
+            let why = Some("the replica that asked is gone");
+            self.session.record().revision.write_cancelled(&mut frame, question, why);
+            let topic = topic(self.session.id(), &self.stream);
+            services.hub.append(&topic, Some(fence), services.retention(), frame.into(), false).await?;
         }
         Ok(())
     }
@@ -153,23 +169,13 @@ impl Watched {
         );
         let outbox = Outbox::taken_over(carrier, fence, progress.unwrap_or(f64::NEG_INFINITY));
         let outbox = Arc::new(outbox);
-        let served = self.serve(&body, &outbox).await;
+        let served = repeat(&self.core, self.session.clone(), &body, &outbox).await;
         if let Err(error) = served {
             let reply = refused(Some(id), &error, 200);
             if let Err(error) = outbox.respond(reply).await {
                 tracing::warn!(%error, "a call that could not be run again was not answered");
             }
         }
-    }
-
-    async fn serve(&self, body: &Bytes, outbox: &Arc<Outbox>) -> Result<(), RpcError> {
-        let Ok(Body::Single(Message::Request(mut request))) = parse(body, ANY) else { return Err(lost()) };
-        let params = request.take_params().map_err(RpcError::invalid_params)?;
-        let method = Method::from_name(&request.method);
-        let incoming = Incoming { request: &request, method, params: &params, body };
-        let context = Context::of_session(self.session.clone());
-        let served = serve(&self.core, &context, &incoming, outbox, &CancellationToken::new()).await;
-        served.map_err(|refusal| refusal.answer().error)
     }
 
     /// Tells the client that nobody knows what became of its calls.
@@ -184,11 +190,27 @@ impl Watched {
             return Ok(());
         };
         for id in rest {
-            append(answer(id), false).await?;
+            append(lost_answer(id), false).await?;
         }
-        append(answer(last), true).await?;
+        append(lost_answer(last), true).await?;
         Ok(())
     }
+}
+
+/// Serves a request of a session once more.
+pub(super) async fn repeat(
+    core: &Arc<Core>,
+    session: Arc<LiveSession>,
+    body: &Bytes,
+    outbox: &Arc<Outbox>,
+) -> Result<(), RpcError> {
+    let Ok(Body::Single(Message::Request(mut request))) = parse(body, ANY) else { return Err(lost()) };
+    let params = request.take_params().map_err(RpcError::invalid_params)?;
+    let method = Method::from_name(&request.method);
+    let incoming = Incoming { request: &request, method, params: &params, body };
+    let context = Context::of_session(session);
+    let served = serve(core, &context, &incoming, outbox, &CancellationToken::new()).await;
+    served.map_err(|refusal| refusal.answer().error)
 }
 
 /// What a client is told of a call that may or may not have had its effect.
@@ -198,7 +220,8 @@ fn lost() -> RpcError {
     )
 }
 
-fn answer(id: &RequestId) -> Bytes {
+/// The answer to such a call.
+pub(super) fn lost_answer(id: &RequestId) -> Bytes {
     let mut out = Vec::with_capacity(192);
     write_error(&mut out, Some(id), &lost());
     out.into()
@@ -218,6 +241,7 @@ impl Past {
         }
         match parse(entry, ANY) {
             Ok(Body::Single(Message::Response(response))) => self.answered.extend(response.id),
+            Ok(Body::Single(Message::Request(question))) => self.questions.push(question.id),
             Ok(Body::Single(Message::Notification(told)))
                 if Method::from_name(&told.method) == Some(Method::Progress) =>
             {
@@ -228,3 +252,6 @@ impl Past {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

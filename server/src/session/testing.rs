@@ -13,7 +13,10 @@ use std::{
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use tokio::{sync::mpsc, task::LocalSet};
+use tokio::{
+    sync::mpsc,
+    task::{AbortHandle, LocalSet},
+};
 use tokio_util::sync::CancellationToken;
 use trunkline_hub::{Retention, memory::MemoryHub};
 use trunkline_protocol::{
@@ -50,6 +53,8 @@ pub(crate) struct Cluster {
 pub(crate) struct Replica {
     /// The endpoint.
     pub(crate) core: Arc<Core>,
+    /// What shows that it is there, and hears the others.
+    life: Option<AbortHandle>,
 }
 
 /// A client on its way to a replica.
@@ -96,8 +101,8 @@ impl Cluster {
 
     /// A replica that hears the others.
     pub(crate) async fn replica(&self, name: &str) -> Replica {
-        let replica = self.deaf_replica(name);
-        tokio::task::spawn_local(replica.core.clone().run());
+        let mut replica = self.deaf_replica(name);
+        replica.life = Some(tokio::task::spawn_local(replica.core.clone().run()).abort_handle());
         // So that it listens before anything is signalled.
         tokio::task::yield_now().await;
         replica
@@ -137,7 +142,8 @@ impl Cluster {
         };
         let registry = Registry::new(catalog.unwrap());
         let (init_ttl, heartbeat) = (Duration::from_secs(3600), Duration::from_secs(15));
-        Replica { core: Arc::new(Core::new(registry, Arc::new(services), init_ttl, heartbeat)) }
+        let core = Core::new(registry, Arc::new(services), init_ttl, heartbeat);
+        Replica { core: Arc::new(core), life: None }
     }
 }
 
@@ -171,6 +177,11 @@ impl Peer {
 // === impl Replica ===
 
 impl Replica {
+    /// Shows no sign of life any more, and hears nobody; what it runs goes on, as that of one which is only asleep may.
+    pub(crate) fn fall_asleep(&self) {
+        self.life.as_ref().unwrap().abort();
+    }
+
     /// Opens a session.
     pub(crate) async fn initialize(
         &self,
@@ -224,13 +235,23 @@ impl Replica {
     ) -> Result<Sent, Refusal> {
         static NEXT: AtomicUsize = AtomicUsize::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let body = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string();
-        let body = Bytes::from(body);
+        let body = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        self.send_body(peer, &body, carrier).await
+    }
+
+    /// Sends a request as it is.
+    pub(crate) async fn send_body(
+        &self,
+        peer: &Peer,
+        body: &Value,
+        carrier: Carrier,
+    ) -> Result<Sent, Refusal> {
+        let body = Bytes::from(body.to_string());
         let Ok(Body::Single(Message::Request(mut request))) = parse(&body, Bounds::default()) else {
             panic!("not a request")
         };
         let params = request.take_params().unwrap();
-        let method = Method::from_name(method);
+        let method = Method::from_name(&request.method);
         let incoming = Incoming { request: &request, method, params: &params, body: &body };
         let outbox = Arc::new(Outbox::new(carrier, 1));
         let closed = CancellationToken::new();

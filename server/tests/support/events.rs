@@ -1,8 +1,10 @@
 //! Server-sent events, read by the letter of the HTML standard and by nobody else's code.
 
+use std::time::Instant;
+
 use serde_json::Value;
 
-use super::connection::Connection;
+use super::{connection::Connection, wait::DEADLINE};
 
 /// One event. A comment is an event with nothing but `comment`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,11 +94,14 @@ impl Events {
     /// The next event with data; `None` at the end of the stream. Comments, priming events and hints are passed over.
     #[track_caller]
     pub(crate) fn next_event(&mut self) -> Option<Event> {
+        let begun = Instant::now();
         loop {
             let event = self.next_any()?;
             if event.is_message() {
                 return Some(event);
             }
+            // Signs of life come for ever.
+            assert!(begun.elapsed() < DEADLINE, "no message came for {DEADLINE:?}: {event:?}");
         }
     }
 

@@ -129,7 +129,13 @@ impl Calls<'_> {
     fn took(&mut self, call: &mut Call, number: u32, event: &Event) {
         let at = event.at;
         match event.what {
-            What::Head { status, retry_after, .. } => self.head(call, number, at, status, retry_after),
+            What::Head { status, retry_after, replica, .. } => {
+                self.head(call, number, at, status, retry_after);
+                if matches!(status, 429 | 502..=504) {
+                    let by = if replica { "a replica" } else { "the balancer" };
+                    self.report.refused(format!("{status} by {by} to {}", call.kind.name()));
+                }
+            }
             What::Broke { how, .. } => self.broke(call, at, how),
             What::Progress { step, .. } => self.progress(call, number, at, step),
             What::Asked { question, .. } => self.asked(call, number, at, question),

@@ -24,11 +24,16 @@ struct Touch {
     sure: bool,
 }
 
-/// The time in which a listener heard everything, and what it heard of one ring.
+/// One stream that listens, over all connections on which it went on where it was.
 #[derive(Debug, Default)]
 struct Epoch {
-    /// From when on.
-    from: At,
+    call: u32,
+    /// When the request was sent that opened it: of what was over before, nothing is heard.
+    opened: At,
+    /// Whether it has begun.
+    open: bool,
+    /// From when on everything is heard; `None` if it never came to that.
+    from: Option<At>,
     heard: HashMap<u16, Vec<(At, u16)>>,
     /// Whether it lasted until everything was made, so that nothing may be missing at its end.
     whole: bool,
@@ -54,7 +59,7 @@ pub(super) fn check(report: &mut Report, histories: &[History]) {
             for ring in &history.rings {
                 let touches = rings.get(ring).map_or(&[][..], Vec::as_slice);
                 let heard = epoch.heard.get(ring).map_or(&[][..], Vec::as_slice);
-                report.add(Count::Events, epoch.from, heard.len() as u64);
+                report.add(Count::Events, epoch.opened, heard.len() as u64);
                 one(report, history, &epoch, *ring, touches, heard);
             }
         }
@@ -69,9 +74,9 @@ fn one(
     touches: &[Touch],
     heard: &[(At, u16)],
 ) {
-    let found = compare(touches, heard, epoch.from, epoch.whole);
-    let at = heard.last().map_or(epoch.from, |(at, _)| *at);
-    let note = |what: &str| format!("{what} in ring {ring}, listened to since {}", epoch.from);
+    let found = compare(touches, heard, epoch);
+    let at = heard.last().map_or(epoch.opened, |(at, _)| *at);
+    let note = |what: &str| format!("{what} in ring {ring}, listened to since {}", epoch.opened);
     report.find(Count::EventsLost, history, at, found.lost, note("lost"));
     report.find(Count::EventsDuplicated, history, at, found.duplicated, note("heard again"));
     report.find(Count::EventsOutOfOrder, history, at, found.out_of_order, note("heard late"));
@@ -106,20 +111,21 @@ fn made(history: &History, rings: &mut HashMap<u16, Vec<Touch>>) {
     }
 }
 
-/// The times in which a client heard everything. A stream that is resumed goes on with the same.
+/// The streams on which a client listened.
 fn epochs(history: &History) -> Vec<Epoch> {
     let mut epochs: Vec<Epoch> = Vec::new();
     for event in &history.events {
+        if let What::Called { call, kind: Kind::Listen } = event.what {
+            epochs.push(Epoch { call, opened: event.at, ..Epoch::default() });
+        }
+        let Some(epoch) = epochs.last_mut() else { continue };
         match event.what {
-            What::Listening { resumed: false, .. } => {
-                epochs.push(Epoch { from: event.at, ..Epoch::default() });
+            What::Sent { call } if call == epoch.call && !epoch.open => epoch.opened = event.at,
+            What::Streaming { call } if call == epoch.call => epoch.open = true,
+            What::Listening { call, .. } if call == epoch.call => {
+                epoch.from.get_or_insert(event.at);
             }
-            What::Heard { ring, slot } => {
-                // What is heard before everything is heard is nobody's duty.
-                if let Some(epoch) = epochs.last_mut() {
-                    epoch.heard.entry(ring).or_default().push((event.at, slot));
-                }
-            }
+            What::Heard { ring, slot } => epoch.heard.entry(ring).or_default().push((event.at, slot)),
             _ => {}
         }
     }
@@ -132,32 +138,27 @@ fn epochs(history: &History) -> Vec<Epoch> {
 
 /// Compares what was heard with what was made. What a listener that stopped early has not heard yet is not missing, for
 /// it was told that its stream is over.
-fn compare(touches: &[Touch], heard: &[(At, u16)], from: At, whole: bool) -> Finding {
+fn compare(touches: &[Touch], heard: &[(At, u16)], epoch: &Epoch) -> Finding {
     let mut found = Finding::default();
-    // Those that were over before are past; those under way then may be heard.
-    let mut next = touches.partition_point(|touch| touch.over < from);
+    // Those under way when the stream was opened may be heard.
+    let mut next = touches.partition_point(|touch| touch.over < epoch.opened);
     let mut missing: BTreeSet<usize> = BTreeSet::new();
-    let is_due = |touch: &Touch| touch.sure && touch.began >= from;
     for (at, slot) in heard {
         match place(touches, next, *slot, *at) {
             Some(place) if place >= next => {
-                missing.extend(
-                    (next..place)
-                        .filter(|skipped| touches[*skipped].began >= from || !touches[*skipped].sure),
-                );
+                missing.extend(next..place);
                 next = place + 1;
             }
-            Some(place) if missing.remove(&place) => {
-                // Made by a replica that slept meanwhile, for a client that did not wait for it.
-                found.out_of_order += u64::from(touches[place].sure);
-            }
+            // One that may not have been made was made late, by a replica that slept meanwhile.
+            Some(place) if missing.remove(&place) => found.out_of_order += u64::from(touches[place].sure),
             Some(_) => found.duplicated += 1,
             None => found.misplaced += 1,
         }
     }
-    if whole {
+    if epoch.whole {
         missing.extend(next..touches.len());
     }
+    let is_due = |touch: &Touch| touch.sure && epoch.from.is_some_and(|from| touch.began >= from);
     found.lost = missing.into_iter().filter(|place| is_due(&touches[*place])).count() as u64;
     found
 }

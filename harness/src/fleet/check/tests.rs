@@ -43,7 +43,7 @@ impl Story {
     }
 
     fn head(&mut self, call: u32, status: u16) -> &mut Self {
-        self.note(What::Head { call, status, retry_after: status == 503 })
+        self.note(What::Head { call, status, retry_after: status == 503, replica: true })
     }
 
     fn answer(&mut self, call: u32, value: i64) -> &mut Self {
@@ -307,7 +307,7 @@ fn a_status_is_wrong_unless_something_explains_it() {
 fn a_503_says_when_to_come_back() {
     let mut story = Story::new(0, &[]);
     let call = story.begin(PURE);
-    story.note(What::Head { call, status: 503, retry_after: false }).note(What::Sent { call });
+    story.note(What::Head { call, status: 503, retry_after: false, replica: true }).note(What::Sent { call });
     story.head(call, 503).note(What::Sent { call }).head(call, 200).answer(call, 7).over(call, End::Done);
     let report = story.report();
     found(&report, &[(Count::BareRefusals, 1)]);
@@ -461,7 +461,13 @@ fn a_stream_that_begins_anew_begins_with_what_comes_then() {
         let mut other = Story::new(1, &[]);
         other.wait(1).touches(0, 0..4).wait(10).touches(0, 4..8);
         listener.wait(3).hears(0, first.iter().copied());
-        listener.note(What::Listening { call, resumed });
+        if resumed {
+            listener.note(What::Broke { call, how: Broke::Stream }).note(What::Sent { call }).head(call, 200);
+            listener.note(What::Streaming { call }).note(What::Listening { call, resumed });
+        } else {
+            listener.note(What::Broke { call, how: Broke::StreamForGood }).over(call, End::Unknown);
+            listener.wait(1).listens();
+        }
         listener.wait(15).hears(0, second.iter().copied());
         report(&[&listener, &other])
     };
@@ -471,6 +477,27 @@ fn a_stream_that_begins_anew_begins_with_what_comes_then() {
     found(&of(false, &[0, 3], &[4, 5, 6, 7]), &[(Count::EventsLost, 2)]);
     found(&of(false, &[0, 1], &[5, 6, 7]), &[(Count::EventsLost, 1)]);
     found(&of(true, &[0, 1], &[1, 2, 3, 4, 5, 6, 7]), &[(Count::EventsDuplicated, 1)]);
+}
+
+/// Between the moment at which the server begins to listen for a client and the one at which the client knows it.
+#[test]
+fn what_is_made_while_a_stream_opens_may_be_heard() {
+    let of = |heard: &[u16]| {
+        let mut listener = Story::new(0, &[0]);
+        let mut other = Story::new(1, &[]);
+        other.touches(0, 0..2);
+        listener.wait(1);
+        let call = listener.begin(Kind::Listen);
+        other.wait(2).touches(0, 2..4).wait(3).touches(0, 4..6);
+        listener.wait(4).head(call, 200).note(What::Streaming { call });
+        listener.note(What::Listening { call, resumed: false }).wait(5).hears(0, heard.iter().copied());
+        report(&[&listener, &other])
+    };
+    for may in [&[2, 3, 4, 5][..], &[3, 4, 5], &[4, 5]] {
+        found(&of(may), &[]);
+    }
+    found(&of(&[2, 3, 3, 4, 5]), &[(Count::EventsDuplicated, 1)]);
+    found(&of(&[3, 5]), &[(Count::EventsLost, 1)]);
 }
 
 #[test]

@@ -33,14 +33,19 @@ local function trimmed_before(entry)
     trimmed, gone = tonumber(before), tonumber(bytes)
 end
 
-if redis.call('XLEN', STREAM) > most then
+local length = redis.call('XLEN', STREAM)
+if length > most then
+    length = most
     redis.call('XTRIM', STREAM, 'MAXLEN', text(most))
     trimmed_before(redis.call('XRANGE', STREAM, '-', '+', 'COUNT', '1')[1])
 end
--- The oldest beyond the bytes go; the newest stays whatever its size.
+-- The oldest beyond the bytes go; the newest stays whatever its size. Reading them is what costs, so about as many as have
+-- to go are read at a time.
 local start, kept = '-', nil
+local usual = (total - gone) / length
 while total - gone > most_bytes do
-    local page = redis.call('XRANGE', STREAM, start, '+', 'COUNT', '32')
+    local count = math.min(math.ceil((total - gone - most_bytes) / usual) + 1, 64)
+    local page = redis.call('XRANGE', STREAM, start, '+', 'COUNT', text(count))
     if #page == 0 then
         break
     end

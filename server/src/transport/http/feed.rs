@@ -13,7 +13,7 @@ use crate::{
     drain::Drain,
     error::Refusal,
     outbox::{Source, is_silent},
-    session::{Context, Core, Listening, LiveSession, StreamPermit},
+    session::{Calls, Context, Core, Listening, LiveSession, StreamPermit},
     telemetry::{Gauge, Held, Metrics},
     transport::broadcast::{Broadcasts, Heard},
 };
@@ -71,6 +71,8 @@ pub(super) enum Feed {
         follower: Follower,
         /// The broadcasts.
         broadcasts: Box<Broadcasts>,
+        /// What runs for it.
+        calls: Box<Calls>,
         /// Ends the session with the connection.
         connection: Connection,
     },
@@ -176,13 +178,13 @@ impl Feed {
                     Heard::SessionOver => None,
                 }
             }
-            Self::Connection { endpoint, topic, follower, broadcasts, connection } => {
+            Self::Connection { endpoint, topic, follower, broadcasts, calls, connection } => {
                 if let Some(endpoint) = endpoint.take() {
                     return Some(Piece::Endpoint(endpoint));
                 }
                 tokio::select! {
                     biased;
-                    data = next_of_connection(follower, topic, &connection.core) => {
+                    data = next_of_connection(follower, topic, calls, &connection.core) => {
                         Some(Piece::Message { id: None, data: data? })
                     }
                     heard = broadcasts.next() => match heard {
@@ -241,10 +243,23 @@ async fn next_of_call(
 }
 
 /// What is said to a client of HTTP+SSE next. Its log expires when nothing is said for long, and begins again.
-async fn next_of_connection(follower: &mut Follower, topic: &Topic, core: &Core) -> Option<Bytes> {
+async fn next_of_connection(
+    follower: &mut Follower,
+    topic: &Topic,
+    calls: &mut Calls,
+    core: &Core,
+) -> Option<Bytes> {
     loop {
-        match follower.next().await {
-            Some(Ok(Delivery::Entry(entry))) => return Some(entry.payload),
+        let delivery = tokio::select! {
+            biased;
+            delivery = follower.next() => delivery,
+            told = calls.lost() => return Some(told),
+        };
+        match delivery {
+            Some(Ok(Delivery::Entry(entry))) => match calls.read(entry.payload) {
+                Some(data) => return Some(data),
+                None => {}
+            },
             // This client cannot ask for what it missed: the connection ends, and it begins again.
             Some(Ok(Delivery::Gap) | Err(_)) => return None,
             Some(Ok(Delivery::Gone)) | None => {

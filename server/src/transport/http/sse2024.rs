@@ -26,7 +26,7 @@ use crate::{
     outbox::{Carrier, LogCarrier, Outbox, Shared},
     principal::Principal,
     record::Greeting,
-    session::{Context, Incoming, LiveSession, refused, serve},
+    session::{Calls, Context, Incoming, LiveSession, refused, serve},
     telemetry::Gauge,
     transport::{
         broadcast::{Broadcasts, Wanted},
@@ -55,9 +55,9 @@ pub(super) async fn post(
     }
 }
 
-/// The log of everything that is said to the client of a session.
-fn log(endpoint: &Endpoint, session: &LiveSession) -> LogCarrier {
-    LogCarrier::of_connection(endpoint.core.services.logs.clone(), session.id().clone())
+/// The log of everything that is said to the client of a session, to answer what is in `body`.
+fn log(endpoint: &Endpoint, session: &LiveSession, body: Bytes) -> LogCarrier {
+    LogCarrier::of_connection(endpoint.core.services.logs.clone(), session.id().clone(), body)
 }
 
 async fn stream(request: &HttpRequest, endpoint: &web::Data<Endpoint>) -> Result<HttpResponse, Refusal> {
@@ -82,7 +82,7 @@ async fn stream(request: &HttpRequest, endpoint: &web::Data<Endpoint>) -> Result
     let session = core.directory.find(id.as_str(), &principal).await?;
     let connection = Connection::new(core.clone(), session.clone());
     let permit = permit(endpoint, &session)?;
-    let topic = log(endpoint, &session).topic();
+    let topic = log(endpoint, &session, Bytes::new()).topic();
     let follower = core.services.hub.follow(&topic, Position::default()).await?;
     let wanted = Wanted::Session(session.clone());
     let broadcasts = Broadcasts::after(core.clone(), Revision::V2024_11_05, wanted, None).await?;
@@ -91,6 +91,7 @@ async fn stream(request: &HttpRequest, endpoint: &web::Data<Endpoint>) -> Result
         topic,
         follower,
         broadcasts: Box::new(broadcasts),
+        calls: Box::new(Calls::new(core.clone(), session.clone())),
         connection,
     };
     let ends = Ends {
@@ -144,7 +145,7 @@ struct Posted<'a> {
 
 impl Posted<'_> {
     async fn request(&self, request: &mut Request<'_>) -> Result<(), Refusal> {
-        let log = log(self.endpoint, &self.session);
+        let log = log(self.endpoint, &self.session, self.body.clone());
         let outbox = Arc::new(Outbox::new(Carrier::Shared(Shared::Log(log)), 1));
         // Once the session is known, every request is answered where its client reads: on the stream.
         let Err(refusal) = self.serve(request, &outbox).await else { return Ok(()) };
