@@ -79,7 +79,11 @@ impl Shared {
     }
 
     fn hub(&self, prefix: &str) -> Arc<dyn Hub> {
-        let client = Client::open(Settings::new(self.url.parse().unwrap())).unwrap();
+        let mut settings = Settings::new(self.url.parse().unwrap());
+        // The largest entries take long on a busy machine, and longer to a replica.
+        (settings.response_timeout, settings.replicas_timeout) =
+            (Duration::from_secs(10), Duration::from_secs(5));
+        let client = Client::open(settings).unwrap();
         let limits = RedisLimits { look_every: Self::TICK / 2, ..RedisLimits::default() };
         Arc::new(RedisHub::new(client, prefix, limits))
     }

@@ -45,6 +45,21 @@ async fn hear(changes: &mut Changes, change: &Change) {
     tokio::time::timeout(PATIENCE, heard).await.unwrap_or_else(|_| panic!("{change:?} was not told"));
 }
 
+/// Waits until this record has to be forgotten: it was changed, or changes may have been missed.
+async fn hear_of(changes: &mut Changes, key: &Key) {
+    let heard = async {
+        loop {
+            match changes.next().await.expect("the store is there") {
+                Change::Record(changed) if changed != *key => {}
+                Change::Record(_) | Change::Unknown => return,
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, heard)
+        .await
+        .unwrap_or_else(|_| panic!("a change of {key:?} was not told"));
+}
+
 /// What has been told and not been heard.
 async fn heard(changes: &mut Changes) -> Vec<Change> {
     let mut heard = Vec::new();

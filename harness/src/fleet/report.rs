@@ -240,7 +240,15 @@ impl Report {
     }
 
     /// Counts a violation, and keeps it as an example if there are few.
-    pub(super) fn find(&mut self, count: Count, history: &History, at: At, times: u64, note: String) {
+    /// Of the history before it, what belongs to the call is kept, and the last of the rest.
+    pub(super) fn find(
+        &mut self,
+        count: Count,
+        history: &History,
+        at: At,
+        times: u64,
+        (call, note): (Option<u32>, String),
+    ) {
         if times == 0 {
             return;
         }
@@ -249,7 +257,10 @@ impl Report {
             return;
         }
         let until = history.events.partition_point(|event| event.at <= at);
-        let before = history.events[until.saturating_sub(BEFORE)..until].to_vec();
+        let recent = until.saturating_sub(if call.is_some() { BEFORE / 2 } else { BEFORE });
+        let earlier = history.events[..recent].iter();
+        let own = earlier.filter(|event| call.is_some() && event.what.call() == call);
+        let before = own.chain(&history.events[recent..until]).copied().collect();
         let (client, revision) = (history.client, history.revision);
         self.examples.push(Example { count, client, revision, at, note, before });
     }

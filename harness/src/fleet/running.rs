@@ -247,7 +247,7 @@ impl Fleet {
                 let mut report = Box::new(self.report(self.now()));
                 for client in &missing {
                     let note = "does not hear of its own changes".to_owned();
-                    report.find(Count::Unchecked, &client.log.read(), self.now(), 1, note);
+                    report.find(Count::Unchecked, &client.log.read(), self.now(), 1, (None, note));
                 }
                 return Err(StartError::NotReady { missing: missing.len(), report });
             }

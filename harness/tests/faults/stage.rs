@@ -48,7 +48,7 @@ pub(crate) fn replicas(redis: Topology) -> Builder {
         .balancer(Kind::Haproxy)
         .redis(redis)
         // Longer than the balancer takes to see that a replica leaves.
-        .key("server", "drain_delay", "1s")
+        .key("server", "drain_delay", "3s")
         .key("server", "drain_grace", "20s")
 }
 

@@ -63,8 +63,6 @@ pub(super) struct Core {
 /// What has happened since the hub was made.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    /// Also numbers the subscriptions.
-    pub(super) subscriptions: AtomicU64,
     pub(super) resubscriptions: AtomicU64,
     pub(super) repairs: AtomicU64,
     pub(super) gaps: AtomicU64,
@@ -171,7 +169,7 @@ impl Core {
     /// Learns whether a log is still what it is known as. All who ask at the same time share one answer.
     pub(super) async fn look(self: &Arc<Self>, seat: &Arc<Seat>, trail: &Trail) -> Result<(), StepError> {
         let look = async {
-            let asked = trail.tail.lock().ask(seat.subscription());
+            let asked = trail.tail.lock().ask();
             let reading = self.logs.read(&trail.names, asked.after, NOTHING).await?;
             let news = trail.tail.lock().learn(asked, &reading);
             self.spread(seat, trail, news);
@@ -204,7 +202,7 @@ impl Core {
     }
 
     async fn repair_once(&self, seat: &Seat, trail: &Trail) -> More {
-        let asked = trail.tail.lock().ask(seat.subscription());
+        let asked = trail.tail.lock().ask();
         let reading = {
             let _permit = self.reads.acquire().await;
             self.logs.read(&trail.names, asked.after, REPAIR).await

@@ -250,8 +250,7 @@ impl Clerk {
                 }
                 continue;
             }
-            let subscription = self.core.counts.subscriptions.fetch_add(1, Ordering::Relaxed) + 1;
-            seat.confirm(self.line.node(), subscription, || self.line.is_alive());
+            seat.confirm(self.line.node(), || self.line.is_alive());
             if seat.trail().is_some_and(|trail| trail.tail.lock().is_begun()) {
                 begun.push(seat);
             }
@@ -315,7 +314,7 @@ impl Clerk {
         for seat in seats {
             let Some(trail) = seat.trail() else { continue };
             pipeline.cmd("HMGET").arg(&trail.names.meta).arg(&["s", "i", "n", "t", "e", "x"]);
-            let question = trail.tail.lock().ask(seat.subscription());
+            let question = trail.tail.lock().ask();
             asked.push((seat, question));
         }
         let mut answers = self.line.run_all(&pipeline).await?.into_iter();

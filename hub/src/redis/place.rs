@@ -71,10 +71,10 @@ impl Place {
         self.deaths != tail.deaths()
     }
 
-    /// Whether nothing has to be read to begin here, for as long as the subscription lasts. What died before is of no concern.
-    pub(super) fn begins(&mut self, tail: &Tail, subscription: u64) -> bool {
+    /// Whether nothing has to be read to begin here. What died before is of no concern.
+    pub(super) fn begins(&mut self, tail: &Tail) -> bool {
         self.deaths = tail.deaths();
-        tail.covers(self.position, subscription)
+        tail.joins(self.position)
     }
 
     pub(super) fn next(&mut self, tail: &mut Tail) -> Next {

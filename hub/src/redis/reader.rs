@@ -62,7 +62,7 @@ impl Reader {
         confirmed.map_err(|failure| StepError::from(failure).during(Operation::Follow))?;
         let unavailable = |error: StepError| error.during(Operation::Follow);
         if self.is_covered() {
-            // Unless the log was deleted a moment ago, and that has not been told yet.
+            // What is known may be from a moment ago, and the log deleted or longer since.
             self.core.look(&self.hold.seat, trail_of(&self.hold)).await.map_err(unavailable)?;
             if self.is_covered() {
                 return Ok(true);
@@ -74,8 +74,7 @@ impl Reader {
     }
 
     fn is_covered(&mut self) -> bool {
-        let subscription = self.hold.seat.subscription();
-        self.place.begins(&trail_of(&self.hold).tail.lock(), subscription)
+        self.place.begins(&trail_of(&self.hold).tail.lock())
     }
 
     /// The next delivery; `None` when nothing can follow any more.
@@ -130,7 +129,7 @@ impl Reader {
         let seat = Arc::clone(&self.hold.seat);
         let trail = trail_of(&self.hold);
         let after = self.place.position();
-        let asked = trail.tail.lock().ask_after(after, seat.subscription());
+        let asked = trail.tail.lock().ask_after(after);
         let portion = if self.core.held.is_full() { SMALL_PAGE } else { PAGE };
         let reading = {
             let _permit = self.core.reads.acquire().await;

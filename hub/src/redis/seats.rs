@@ -42,8 +42,8 @@ pub(super) struct Seat {
     users: AtomicUsize,
     /// Whether it lies on a desk.
     queued: AtomicBool,
-    /// Numbers the subscription that Redis has confirmed; 0 while there is none.
-    subscription: AtomicU64,
+    /// Whether Redis has confirmed a subscription that lasts, as far as is known.
+    confirmed: AtomicBool,
     /// Where that is, and why there is none.
     standing: Mutex<Standing>,
     /// Whenever one of these changes.
@@ -175,7 +175,7 @@ impl Seats {
             let mut standing = seat.standing.lock();
             if standing.node.as_ref() == Some(node) {
                 standing.node = None;
-                seat.subscription.store(0, Ordering::SeqCst);
+                seat.confirmed.store(false, Ordering::SeqCst);
             }
         }
     }
@@ -233,7 +233,7 @@ impl Seat {
             kind,
             users: AtomicUsize::new(0),
             queued: AtomicBool::new(false),
-            subscription: AtomicU64::new(0),
+            confirmed: AtomicBool::new(false),
             standing: Mutex::default(),
             changed: Notify::new(),
         }
@@ -246,12 +246,8 @@ impl Seat {
         }
     }
 
-    pub(super) fn subscription(&self) -> u64 {
-        self.subscription.load(Ordering::SeqCst)
-    }
-
     pub(super) fn is_confirmed(&self) -> bool {
-        self.subscription() != 0
+        self.confirmed.load(Ordering::SeqCst)
     }
 
     pub(super) fn is_used(&self) -> bool {
@@ -264,13 +260,13 @@ impl Seat {
 
     /// Redis has confirmed a subscription over a connection that `is_alive` still. The connection's end is told after it
     /// shows, so either it shows here, or [`Seats::close_desk`] comes after.
-    pub(super) fn confirm(&self, node: &NodeId, subscription: u64, is_alive: impl Fn() -> bool) {
+    pub(super) fn confirm(&self, node: &NodeId, is_alive: impl Fn() -> bool) {
         let mut standing = self.standing.lock();
         if !is_alive() {
             return;
         }
         *standing = Standing { node: Some(node.clone()), refusal: None };
-        self.subscription.store(subscription, Ordering::SeqCst);
+        self.confirmed.store(true, Ordering::SeqCst);
         drop(standing);
         self.changed.notify_waiters();
     }
@@ -279,7 +275,7 @@ impl Seat {
     pub(super) fn revoke(&self) {
         let mut standing = self.standing.lock();
         standing.node = None;
-        self.subscription.store(0, Ordering::SeqCst);
+        self.confirmed.store(false, Ordering::SeqCst);
     }
 
     pub(super) fn refuse(&self, failure: Failure) {

@@ -50,8 +50,6 @@ pub(super) struct Tail {
     bytes: usize,
     /// The place of the last entry, once the log has ended.
     end: Option<Position>,
-    /// The subscription during which `newest` was found to be the newest. Since then no message was missed, while it lasts.
-    trusted: u64,
     /// Counts when a log was found to have begun or ended: one that is gone since then was not asked for.
     lives: u64,
     followers: usize,
@@ -68,7 +66,6 @@ pub(super) struct Tail {
 pub(super) struct Asked {
     pub(super) after: Position,
     lives: u64,
-    subscription: u64,
 }
 
 /// What follows from news.
@@ -125,7 +122,6 @@ impl Tail {
             entries: VecDeque::new(),
             bytes: 0,
             end: None,
-            trusted: 0,
             lives: 0,
             followers: 0,
             current: 0,
@@ -156,18 +152,13 @@ impl Tail {
         &self.held
     }
 
-    /// To read on from the newest place that is known here, during this subscription.
-    pub(super) fn ask(&self, subscription: u64) -> Asked {
-        self.ask_after(self.newest, subscription)
+    /// To read on from the newest place that is known here.
+    pub(super) fn ask(&self) -> Asked {
+        self.ask_after(self.newest)
     }
 
-    pub(super) fn ask_after(&self, after: Position, subscription: u64) -> Asked {
-        Asked { after, lives: self.lives, subscription }
-    }
-
-    /// Whether what comes after a place is known here, for as long as the subscription lasts.
-    pub(super) fn covers(&self, position: Position, subscription: u64) -> bool {
-        subscription != 0 && self.trusted == subscription && self.joins(position)
+    pub(super) fn ask_after(&self, after: Position) -> Asked {
+        Asked { after, lives: self.lives }
     }
 
     /// Whether anything is known here that messages can join on to.
@@ -229,7 +220,7 @@ impl Tail {
             return News { behind: true, ..News::default() };
         }
         match reading {
-            Reading::Gone(serial) => self.learn_gone(asked, *serial),
+            Reading::Gone(serial) => self.learn_gone(*serial),
             Reading::Alive(page) => self.learn_page(asked, page),
         }
     }
@@ -245,7 +236,7 @@ impl Tail {
             }
     }
 
-    fn learn_gone(&mut self, asked: Asked, serial: u64) -> News {
+    fn learn_gone(&mut self, serial: u64) -> News {
         let missed = self.serial.is_some_and(|known| serial > known);
         let wake = self.incarnation != 0 || missed;
         if wake {
@@ -255,7 +246,6 @@ impl Tail {
         if self.base.is_none() {
             self.base = Some(Position::default());
         }
-        self.trusted = asked.subscription;
         News { wake, ..News::default() }
     }
 
@@ -284,9 +274,7 @@ impl Tail {
             wake = true;
         }
         let behind = self.newest < page.newest;
-        if !behind {
-            self.trusted = asked.subscription;
-        }
+        if !behind {}
         News { wake, behind, missed: behind }
     }
 
@@ -320,7 +308,6 @@ impl Tail {
     pub(super) fn forget(&mut self) {
         self.clear();
         self.base = None;
-        self.trusted = 0;
     }
 
     /// Lets go of what nobody has taken since the last look.
@@ -331,7 +318,7 @@ impl Tail {
         self.stale = self.count;
     }
 
-    /// Whether this place is at `base` or after it, in the same log.
+    /// Whether what comes after a place is known here, or will be: it is at `base` or after it, in the same log.
     pub(super) fn joins(&self, position: Position) -> bool {
         let of_this_log = position.major >= self.incarnation || position == Position::default();
         let of_no_log = self.incarnation == 0 && position != Position::default();

@@ -1,5 +1,7 @@
 //! Lost connections, and messages that never came.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use trunkline_harness::redis::Options;
 use trunkline_hub::{Channel, Signal, redis::RedisGauges};
 
@@ -17,9 +19,20 @@ async fn a_killed_subscription_loses_and_repeats_nothing() {
     let [here, there] = [hub(&redis.url(), blind()), hub(&redis.url(), blind())];
     let topic = topic("s/1");
     let fence = Some(here.claim(&topic, KEEP).await.unwrap());
-    let from_start = there.follow(&topic, Position::default()).await.unwrap();
-    let also = there.follow(&topic, Position::default()).await.unwrap();
-    let readers = [from_start, also].map(|follower| tokio::spawn(to_the_end(follower)));
+    let heard = Arc::new(AtomicUsize::new(0));
+    let mut readers = Vec::new();
+    for _ in 0..2 {
+        let (mut follower, heard) =
+            (there.follow(&topic, Position::default()).await.unwrap(), Arc::clone(&heard));
+        readers.push(tokio::spawn(async move {
+            let mut numbers = Vec::new();
+            while let Some(Delivery::Entry(entry)) = next(&mut follower).await {
+                numbers.push(number(&entry));
+                heard.fetch_add(1, Ordering::SeqCst);
+            }
+            numbers
+        }));
+    }
 
     let mut said = 0;
     for round in 0..5 {
@@ -40,6 +53,9 @@ async fn a_killed_subscription_loses_and_repeats_nothing() {
         let again =
             move |health: &trunkline_hub::Health| health.resubscriptions > round && health.deaf_for.is_none();
         until("a new connection", || async { there.health() }, again).await;
+        // Though no message comes that would show what is missing.
+        until("both to be there", || async { heard.load(Ordering::SeqCst) }, |heard| *heard == said * 2)
+            .await;
     }
     end(&here, &topic, fence, said).await.unwrap();
     for reader in readers {

@@ -23,6 +23,8 @@ use trunkline_protocol::{
     revision::{Era, Related},
 };
 
+use trunkline_store::{Key, Kind, Record};
+
 use super::{
     ask::{AskError, Asker, covers, read_answer},
     becoming::Becoming,
@@ -286,6 +288,24 @@ impl Exchange {
         let result = work.await?;
         rounds.keep_step(key, to_raw_value(&result)?);
         Ok(result)
+    }
+
+    /// Says that the answers of this round may be used once, before the handler does something with them that must not be done
+    /// twice. A client whose connection broke may send the same answers again, to any replica: the second call ends here.
+    ///
+    /// Where questions are asked while the call goes on, answers cannot come twice, and this does nothing.
+    ///
+    /// # Errors
+    /// If the answers were used before, or the store cannot be reached.
+    pub async fn use_answers_once(&self) -> Result<(), HandlerError> {
+        let Some(state) = self.started_rounds().and_then(Rounds::resumed) else { return Ok(()) };
+        let used = Key::new(Kind::Nonce, state);
+        // The state itself lapses before, by whichever replica's clock.
+        let kept = ROUND_LIFETIME * 2;
+        if self.services().store.create(&used, Record::default(), kept).await? {
+            return Ok(());
+        }
+        Err(HandlerError::new("these answers were used already; call again without requestState to be asked anew"))
     }
 
     /// Values that outlive this call: the session's where the client has one. Without a session they belong to a handle,

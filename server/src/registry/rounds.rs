@@ -6,6 +6,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -44,6 +45,8 @@ pub(crate) struct Rounds {
     carried: Mutex<Carried>,
     asked: Mutex<Vec<(String, InputRequest)>>,
     lifetime: Duration,
+    /// A name for the state that resumed the call, if one did.
+    resumed: Option<String>,
 }
 
 /// The content of a sealed state.
@@ -62,7 +65,8 @@ struct Carried {
 impl Rounds {
     /// The first round of a call.
     pub(crate) fn first(call: &Call<'_>, lifetime: Duration) -> Self {
-        Self { binding: binding(call), carried: Mutex::default(), asked: Mutex::default(), lifetime }
+        let binding = binding(call);
+        Self { binding, carried: Mutex::default(), asked: Mutex::default(), lifetime, resumed: None }
     }
 
     /// Opens what an earlier round left, and adds the answers that came with this one.
@@ -77,7 +81,8 @@ impl Rounds {
         responses: Option<&RawValue>,
         lifetime: Duration,
     ) -> Result<Self, String> {
-        let rounds = Self::first(call, lifetime);
+        let mut rounds = Self::first(call, lifetime);
+        rounds.resumed = state.map(|state| URL_SAFE_NO_PAD.encode(Sha256::digest(state)));
         {
             let mut carried = rounds.carried.lock();
             if let Some(state) = state {
@@ -90,6 +95,11 @@ impl Rounds {
             }
         }
         Ok(rounds)
+    }
+
+    /// A name for the state that resumed the call, if one did: the same for the same state, and telling nothing of it.
+    pub(crate) fn resumed(&self) -> Option<&str> {
+        self.resumed.as_deref()
     }
 
     /// The answer to a question, if it has come.

@@ -185,7 +185,9 @@ impl Directory {
         let turn = gate.lock().await;
         let result = match self.here(&id) {
             Some(session) if session.is_fresh() => Ok(session),
-            _ => self.read_from_store(&id).await,
+            // The same one is kept: calls and streams of those who went before hang on it.
+            Some(session) => self.refresh(session).await,
+            None => self.read_from_store(&id).await,
         };
         drop(turn);
         // Those who wait on the gate hold it; it goes with the last of them.

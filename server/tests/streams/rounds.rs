@@ -2,6 +2,11 @@
 
 use serde_json::{Value, json};
 
+use trunkline::{
+    Exchange, NoArguments, Server, Tool,
+    model::{ElicitParams, ElicitSchema},
+};
+
 use super::stage::{Stage, text};
 use crate::support::{Modern, Response, TestServer};
 
@@ -222,4 +227,25 @@ fn a_state_opens_on_every_replica_that_has_its_key() {
 /// Whether the request was refused as one whose parameters do not fit.
 fn refuses(response: &Response) -> bool {
     response.code() == -32602
+}
+
+#[test]
+fn answers_that_may_be_used_once_are_used_once() {
+    let charge = Tool::new("charge", |exchange: Exchange, _: NoArguments| async move {
+        let form = ElicitParams::form("sure?", ElicitSchema::new());
+        exchange.elicit("confirm", form).await?;
+        exchange.use_answers_once().await?;
+        Ok("charged")
+    });
+    let server = TestServer::with(Server::new("charging", "1").tool(charge));
+    let call = Modern::tool("charge", &json!({})).capabilities(able());
+    let first = state(&required(&server, &call));
+    let accepted = json!({"action": "accept", "content": {}});
+    assert_eq!(text(&server.modern(&again(&call, &first, &accepted)).json()), "charged");
+    let twice = server.modern(&again(&call, &first, &accepted)).result();
+    assert_eq!(twice["isError"], true, "{twice}");
+    assert!(twice.to_string().contains("used already"), "{twice}");
+    // Asked anew, it goes on.
+    let second = state(&required(&server, &call));
+    assert_eq!(text(&server.modern(&again(&call, &second, &accepted)).json()), "charged");
 }

@@ -43,15 +43,7 @@ async fn nothing_stale_is_kept_when_the_connection_is_lost() {
         }
         here.increment(&key, "n", 1).await.unwrap();
         while kept.text("n") != Some(&round.to_string()) {
-            let forget = async {
-                loop {
-                    match changes.next().await.unwrap() {
-                        Change::Record(changed) if changed != key => {}
-                        _ => return,
-                    }
-                }
-            };
-            tokio::time::timeout(PATIENCE, forget).await.expect("a stale value is never kept for good");
+            hear_of(&mut changes, &key).await;
             kept = at_last("a load", async || there.load(&key).await).await.unwrap();
         }
     }

@@ -81,8 +81,8 @@ impl Call {
 // === impl Calls ===
 
 impl Calls<'_> {
-    fn find(&mut self, count: Count, at: At, times: u64, note: String) {
-        self.report.find(count, self.history, at, times, note);
+    fn find(&mut self, count: Count, at: At, times: u64, (call, note): (u32, String)) {
+        self.report.find(count, self.history, at, times, (Some(call), format!("call {call}: {note}")));
     }
 
     fn event(&mut self, event: &Event) {
@@ -95,12 +95,13 @@ impl Calls<'_> {
             return;
         }
         if event.what == What::HeardOther {
-            self.find(Count::Misplaced, at, 1, "a change that was not asked for".to_owned());
+            let note = "a change that was not asked for".to_owned();
+            self.report.find(Count::Misplaced, self.history, at, 1, (None, note));
             return;
         }
         let Some(number) = event.what.call() else { return };
         let Some(mut call) = self.calls.remove(&number) else {
-            self.find(Count::Unchecked, at, 1, format!("call {number} was not begun"));
+            self.find(Count::Unchecked, at, 1, (number, "was not begun".to_owned()));
             return;
         };
         self.waited(&mut call, number, event);
@@ -113,7 +114,7 @@ impl Calls<'_> {
         if let Some(since) = call.waits.take() {
             let waited = event.at.since(since);
             if waited > HUNG + call.kind.takes() {
-                let note = format!("call {number} waited for {waited:?}");
+                let note = (number, format!("waited for {waited:?}"));
                 self.find(Count::Hung, event.at, 1, note);
             }
         }
@@ -141,7 +142,7 @@ impl Calls<'_> {
             What::Asked { question, .. } => self.asked(call, number, at, question),
             What::Answered { answer, .. } => self.answered(call, number, at, answer),
             What::Stray { .. } => {
-                self.find(Count::Misplaced, at, 1, format!("on the stream of call {number}"));
+                self.find(Count::Misplaced, at, 1, (number, "something else is on its stream".to_owned()));
             }
             What::Over { end, .. } => self.over(call, number, at, end),
             What::Listening { resumed: true, .. } => self.report.add(Count::ListenersResumed, at, 1),
@@ -151,12 +152,12 @@ impl Calls<'_> {
 
     fn head(&mut self, call: &Call, number: u32, at: At, status: u16, retry_after: bool) {
         if !call.status_is_right(status) {
-            self.find(Count::WrongStatuses, at, 1, format!("{status} to call {number}, {:?}", call.kind));
+            self.find(Count::WrongStatuses, at, 1, (number, format!("{status} to {:?}", call.kind)));
         }
         if matches!(status, 429 | 503) {
             self.report.add(Count::Refusals, at, 1);
             if !retry_after {
-                self.find(Count::BareRefusals, at, 1, format!("{status} to call {number}"));
+                self.find(Count::BareRefusals, at, 1, (number, format!("{status} to {:?}", call.kind)));
             }
         }
     }
@@ -193,9 +194,9 @@ impl Calls<'_> {
             call.missing.clear();
             call.next = 2;
         } else if call.missing.remove(&step) {
-            self.find(Count::EventsOutOfOrder, at, 1, format!("progress {step} of call {number}"));
+            self.find(Count::EventsOutOfOrder, at, 1, (number, format!("progress {step}")));
         } else {
-            self.find(Count::EventsDuplicated, at, 1, format!("progress {step} of call {number}"));
+            self.find(Count::EventsDuplicated, at, 1, (number, format!("progress {step}")));
         }
     }
 
@@ -204,11 +205,11 @@ impl Calls<'_> {
         let broke = std::mem::take(&mut call.broke);
         let again = !call.questions.is_empty();
         if !call.questions.insert(question) {
-            self.find(Count::EventsDuplicated, at, 1, format!("a question of call {number}"));
+            self.find(Count::EventsDuplicated, at, 1, (number, "a question".to_owned()));
         } else if again && broke {
             self.report.add(Count::Reruns, at, 1);
         } else if again {
-            self.find(Count::EventsDuplicated, at, 1, format!("a further question of call {number}"));
+            self.find(Count::EventsDuplicated, at, 1, (number, "a further question".to_owned()));
         }
     }
 
@@ -218,7 +219,7 @@ impl Calls<'_> {
         }
         call.answers += 1;
         if call.answers > 1 {
-            self.find(Count::AnswersDuplicated, at, 1, format!("call {number}: {answer:?}"));
+            self.find(Count::AnswersDuplicated, at, 1, (number, format!("{answer:?}")));
             return;
         }
         match answer {
@@ -230,16 +231,16 @@ impl Calls<'_> {
                     _ => None,
                 };
                 if let Some(expected) = expected.filter(|expected| *expected != value) {
-                    let note = format!("call {number}: {value} and not {expected}");
+                    let note = (number, format!("{value} and not {expected}"));
                     self.find(Count::WrongValues, at, 1, note);
                 }
                 self.complete(call, number, at);
             }
             Answer::Failed | Answer::Error(_) => {
-                self.find(Count::ErrorAnswers, at, 1, format!("call {number}, {:?}: {answer:?}", call.kind));
+                self.find(Count::ErrorAnswers, at, 1, (number, format!("{:?}: {answer:?}", call.kind)));
             }
             Answer::Unreadable => {
-                self.find(Count::WrongValues, at, 1, format!("call {number} is unreadable"));
+                self.find(Count::WrongValues, at, 1, (number, "unreadable".to_owned()));
             }
         }
     }
@@ -250,12 +251,12 @@ impl Calls<'_> {
             Kind::Slow { steps, .. } => {
                 let late = (steps + 1).saturating_sub(call.next);
                 let missing = u64::from(late) + call.missing.len() as u64;
-                self.find(Count::EventsLost, at, missing, format!("progress of call {number}"));
+                self.find(Count::EventsLost, at, missing, (number, "progress".to_owned()));
                 let beyond = call.next.saturating_sub(steps + 1);
-                self.find(Count::EventsDuplicated, at, beyond.into(), format!("progress of call {number}"));
+                self.find(Count::EventsDuplicated, at, beyond.into(), (number, "progress".to_owned()));
             }
             Kind::Confirm { .. } if call.questions.is_empty() => {
-                self.find(Count::EventsLost, at, 1, format!("the question of call {number}"));
+                self.find(Count::EventsLost, at, 1, (number, "the question".to_owned()));
             }
             _ => {}
         }
@@ -269,7 +270,7 @@ impl Calls<'_> {
         match end {
             End::Done if !call.wants_answer() => {}
             End::Done | End::TimedOut => {
-                self.find(Count::AnswersLost, at, 1, format!("call {number}, {:?}: {end:?}", call.kind));
+                self.find(Count::AnswersLost, at, 1, (number, format!("{:?}: {end:?}", call.kind)));
             }
             End::Unknown if call.kind != Kind::Listen => self.report.add(Count::UnknownOutcomes, at, 1),
             // Each has been counted where it happened.
@@ -285,7 +286,7 @@ impl Calls<'_> {
         let lost: Vec<_> =
             open.iter().filter(|(_, call)| call.answers == 0).map(|(n, c)| (**n, c.kind)).collect();
         for (number, kind) in lost {
-            self.find(Count::AnswersLost, at, 1, format!("call {number}, {kind:?}, has no end"));
+            self.find(Count::AnswersLost, at, 1, (number, format!("{kind:?} has no end")));
         }
     }
 }

@@ -33,7 +33,7 @@ pub fn check(histories: &[History], window: Window) -> Report {
     for history in histories {
         if history.full {
             let at = history.events.last().map_or(At::default(), |event| event.at);
-            report.find(Count::Unchecked, history, at, 1, "the history is full".to_owned());
+            report.find(Count::Unchecked, history, at, 1, (None, "the history is full".to_owned()));
         }
         sessions(&mut report, history);
         calls::check(&mut report, history);
@@ -57,7 +57,7 @@ fn sessions(report: &mut Report, history: &History) {
             What::Lost { session } if lost.insert(session) => {
                 let has_sessions = history.revision.era() == trunkline_protocol::revision::Era::Legacy;
                 let count = if has_sessions { Count::SessionsLost } else { Count::HandlesLost };
-                report.find(count, history, event.at, 1, format!("number {session}"));
+                report.find(count, history, event.at, 1, (None, format!("number {session}")));
             }
             _ => {}
         }

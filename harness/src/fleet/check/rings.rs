@@ -76,7 +76,10 @@ fn one(
 ) {
     let found = compare(touches, heard, epoch);
     let at = heard.last().map_or(epoch.opened, |(at, _)| *at);
-    let note = |what: &str| format!("{what} in ring {ring}, listened to since {}", epoch.opened);
+    let note = |what: &str| {
+        let note = format!("{what} in ring {ring}, listened to since {}", epoch.opened);
+        (Some(epoch.call), note)
+    };
     report.find(Count::EventsLost, history, at, found.lost, note("lost"));
     report.find(Count::EventsDuplicated, history, at, found.duplicated, note("heard again"));
     report.find(Count::EventsOutOfOrder, history, at, found.out_of_order, note("heard late"));

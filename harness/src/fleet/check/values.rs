@@ -45,7 +45,7 @@ pub(super) fn check(report: &mut Report, history: &History) {
                     _ => None,
                 };
                 if let Some(note) = wrong {
-                    report.find(Count::WrongValues, history, event.at, 1, format!("call {call}: {note}"));
+                    report.find(Count::WrongValues, history, event.at, 1, (Some(call), note));
                 }
             }
             // Answered with an error, or not at all: it may have been run.

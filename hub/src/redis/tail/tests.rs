@@ -45,7 +45,6 @@ struct World {
     clock: u64,
     log: Log,
     tail: Tail,
-    subscription: u64,
     subscribed: bool,
     messages: VecDeque<Message>,
     underway: Vec<Underway>,
@@ -97,7 +96,6 @@ impl World {
             clock: 1,
             log: Log::default(),
             tail: Tail::new(Arc::new(Held::new(1_000_000))),
-            subscription: 1,
             subscribed: true,
             messages: VecDeque::new(),
             underway: Vec::new(),
@@ -163,13 +161,9 @@ impl World {
         self.wanted |= news.behind;
         if self.wanted && !self.repairing {
             (self.wanted, self.repairing) = (false, true);
-            let asked = self.tail.ask(self.current_subscription());
+            let asked = self.tail.ask();
             self.underway.push(Underway { asked, after: asked.after, most: 5, reading: None, by: None });
         }
-    }
-
-    fn current_subscription(&self) -> u64 {
-        if self.subscribed { self.subscription } else { 0 }
     }
 
     /// A reading takes a step: Redis reads, or what it read arrives.
@@ -208,14 +202,13 @@ impl World {
     fn subscribe(&mut self) {
         if !self.subscribed {
             self.subscribed = true;
-            self.subscription += 1;
             self.look();
         }
     }
 
     /// A look at the meta alone, answered at once.
     fn look(&mut self) {
-        let asked = self.tail.ask(self.current_subscription());
+        let asked = self.tail.ask();
         let mut reading = self.log.read(asked.after, 0);
         if let Reading::Alive(page) = &mut reading {
             page.gap = false;
@@ -232,12 +225,11 @@ impl World {
             _ => Position::default(),
         };
         let mut place = Place::new(position, &mut self.tail);
-        let subscription = self.current_subscription();
         // The look that has to come before is answered at once here.
-        let mut begun = place.begins(&self.tail, subscription);
+        let mut begun = place.begins(&self.tail);
         if begun {
             self.look();
-            begun = place.begins(&self.tail, subscription);
+            begun = place.begins(&self.tail);
         }
         let follower =
             Follower { place, begun, reads: false, heard: vec![position], over: None, awake: true };
@@ -250,7 +242,7 @@ impl World {
         let follower = &mut self.followers[by];
         if !follower.begun && !follower.reads {
             follower.reads = true;
-            let asked = self.tail.ask_after(follower.place.position(), self.current_subscription());
+            let asked = self.tail.ask_after(follower.place.position());
             self.underway.push(Underway { asked, after: asked.after, most: 3, reading: None, by: Some(by) });
         }
     }
@@ -268,7 +260,7 @@ impl World {
             Next::Wait => follower.awake = false,
             Next::Read => {
                 follower.reads = true;
-                let asked = self.tail.ask_after(follower.place.position(), self.current_subscription());
+                let asked = self.tail.ask_after(follower.place.position());
                 let underway = Underway { asked, after: asked.after, most: 3, reading: None, by: Some(by) };
                 self.underway.push(underway);
             }
@@ -420,14 +412,14 @@ fn a_message_that_is_late_is_no_news() {
 fn a_log_that_came_and_went_unheard_is_gone() {
     let mut tail = tail();
     let mut early = Place::new(at(0), &mut tail);
-    let asked = tail.ask(1);
+    let asked = tail.ask();
     let (taken, _) = early.take(&mut tail, asked, Reading::Gone(3), true);
     assert_eq!((taken, early.next(&mut tail)), (Taken::Nothing, Next::Wait));
     let mut late = Place::new(at(0), &mut tail);
-    assert_eq!(tail.learn(tail.ask(1), &Reading::Gone(3)), News::default());
+    assert_eq!(tail.learn(tail.ask(), &Reading::Gone(3)), News::default());
     assert_eq!(early.next(&mut tail), Next::Wait);
 
-    let asked = tail.ask(1);
+    let asked = tail.ask();
     let (taken, news) = late.take(&mut tail, asked, Reading::Gone(9), true);
     assert_eq!((taken, late.next(&mut tail)), (Taken::Nothing, Next::Wait), "it came after");
     assert!(news.wake);
@@ -437,14 +429,35 @@ fn a_log_that_came_and_went_unheard_is_gone() {
 #[test]
 fn a_place_in_no_log_is_looked_for() {
     let mut tail = tail();
-    let asked = tail.ask(1);
+    let asked = tail.ask();
     tail.learn(asked, &Reading::Gone(9));
     let mut place = Place::new(at(2), &mut tail);
-    assert!(!place.begins(&tail, 1));
+    assert!(!place.begins(&tail));
     assert_eq!(place.next(&mut tail), Next::Read);
-    let asked = tail.ask_after(at(2), 1);
+    let asked = tail.ask_after(at(2));
     place.take(&mut tail, asked, Reading::Gone(9), true);
     assert_eq!(place.next(&mut tail), Next::Gone);
+}
+
+#[test]
+fn a_gap_is_told_once() {
+    let mut tail = tail();
+    let mut place = Place::new(Position { major: 3, minor: 9 }, &mut tail);
+    let empty = Page {
+        incarnation: 7,
+        newest: at(0),
+        trimmed: at(0),
+        ended: false,
+        fence: 1,
+        gap: true,
+        entries: Vec::new(),
+    };
+    let asked = tail.ask_after(place.position());
+    let (taken, _) = place.take(&mut tail, asked, Reading::Alive(empty), true);
+    assert_eq!((taken, place.next(&mut tail)), (Taken::Something, Next::Gap));
+    assert_eq!(place.next(&mut tail), Next::Wait);
+    tail.hear(told(1, 0));
+    assert_eq!(super::tests::taken(place.next(&mut tail)), 1);
 }
 
 #[test]
@@ -468,7 +481,7 @@ fn entries_that_a_failover_lost_do_not_hold_up_what_follows() {
         gap: false,
         entries: vec![Entry { position: at(6), payload: Bytes::from("6"), last: false }],
     };
-    assert_eq!(tail.learn(tail.ask(1), &Reading::Alive(page)), News { wake: true, ..News::default() });
+    assert_eq!(tail.learn(tail.ask(), &Reading::Alive(page)), News { wake: true, ..News::default() });
     assert_eq!(taken(current.next(&mut tail)), 6);
 }
 
