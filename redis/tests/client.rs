@@ -181,11 +181,12 @@ async fn a_silent_network_is_noticed() {
     let client = Client::open(settings).unwrap();
     answers(&client).await;
     cut.sever(Severed::Frozen).await;
-    assert!(matches!(ping(&client).await, Err(Failure::Unavailable(_))));
+    // Nobody asks for anything.
     let wait = Wait::new("an unhealthy client", PATIENCE);
     while client.health().failing_for.is_none() {
         wait.again("healthy").await.unwrap();
     }
+    assert!(matches!(ping(&client).await, Err(Failure::Unavailable(_))));
     cut.heal().await.unwrap();
     answers(&client).await;
 }

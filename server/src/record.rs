@@ -154,3 +154,61 @@ impl SessionRecord {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Record {
+        let params = r#"{"protocolVersion":"2025-06-18","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}"#;
+        let params: Box<RawValue> = serde_json::from_str(params).unwrap();
+        let greeting = Greeting::read(Some(&params)).unwrap();
+        let opened = SessionRecord::opening(&greeting).into_iter();
+        opened.fold(SessionRecord::unopened(&Principal::named("p")), |record, (field, value)| {
+            record.with(field, value)
+        })
+    }
+
+    #[test]
+    fn fields_of_a_later_version_are_passed_over() {
+        let later = record().with("a later field", "x").with("later:", "y");
+        let read = SessionRecord::read(&later).unwrap();
+        assert_eq!((read.revision, read.open), (Revision::V2025_06_18, true));
+        assert!(read.capabilities.supports_roots());
+    }
+
+    #[test]
+    fn a_record_of_another_shape_is_not_guessed_at() {
+        for schema in ["0", "2", "", "01"] {
+            let error = SessionRecord::read(&record().with(field::SCHEMA, schema)).unwrap_err();
+            assert!(error.to_string().contains("this version reads 1"), "{error}");
+        }
+        for field in [field::SCHEMA, field::REVISION, field::PRINCIPAL, field::CAPABILITIES] {
+            let mut record = record();
+            record.fields.remove(field);
+            assert!(SessionRecord::read(&record).is_err(), "without {field}");
+        }
+    }
+
+    #[test]
+    fn a_record_of_the_first_version_is_read() {
+        // As it was written by 0.1.0; later versions must go on reading it.
+        let written = [
+            ("schema", "1"),
+            ("revision", "2025-11-25"),
+            ("client", r#"{"name":"c","version":"1"}"#),
+            ("capabilities", r#"{"elicitation":{"form":{}}}"#),
+            ("principal", "anonymous"),
+            ("open", "1"),
+            ("log_level", "error"),
+            ("sub:x://a", "1"),
+            ("v:key", "7"),
+        ];
+        let record = written.iter().fold(Record::default(), |record, (name, value)| record.with(name, *value));
+        let read = SessionRecord::read(&record).unwrap();
+        assert_eq!((read.revision, read.open), (Revision::V2025_11_25, true));
+        assert_eq!(read.log_level, Some(LogLevel::Error));
+        assert_eq!(read.subscriptions.iter().map(|uri| &**uri).collect::<Vec<_>>(), ["x://a"]);
+        assert_eq!(read.client.unwrap().name, "c");
+    }
+}

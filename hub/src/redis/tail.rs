@@ -274,7 +274,6 @@ impl Tail {
             wake = true;
         }
         let behind = self.newest < page.newest;
-        if !behind {}
         News { wake, behind, missed: behind }
     }
 

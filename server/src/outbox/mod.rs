@@ -20,10 +20,6 @@ use log::Writer;
 pub(crate) use log::{LogCarrier, Logs, topic};
 pub(crate) use note::{EntryId, Note, is_silent, opened, sealed};
 
-/// Frames between a handler and a stream without a log. A handler that says more waits for the reader: enough for a burst
-/// of progress, and at a few hundred bytes a frame no more than some KiB for a reader that has gone.
-const DIRECT_FRAMES: usize = 64;
-
 /// How long a handler waits for a reader that takes nothing before its stream is given up.
 const SLOW_READER: Duration = Duration::from_secs(30);
 
@@ -32,8 +28,9 @@ const SLOW_READER: Duration = Duration::from_secs(30);
 pub(crate) enum Carrier {
     /// One JSON body, and nothing else: the client accepts no stream.
     Json,
-    /// A stream of this request alone, which ends with the connection.
-    Direct,
+    /// A stream of this request alone, which ends with the connection. So many frames wait for a slow reader, and then the
+    /// handler does (`limits.outbox`).
+    Direct(usize),
     /// A stream of this request that can be resumed: a log in the hub.
     Log(LogCarrier),
     /// A stream that many requests share, of a client that reads all its answers there.
@@ -297,8 +294,8 @@ impl Outbox {
         let stream = match &self.carrier {
             Carrier::Json => return Err(Undeliverable::NoStream),
             _ if complete => return Err(Undeliverable::Closed),
-            Carrier::Direct => {
-                let (queue, source) = mpsc::channel(DIRECT_FRAMES);
+            Carrier::Direct(frames) => {
+                let (queue, source) = mpsc::channel(*frames);
                 Stream { queue: Some(queue), source: Some(Source::Queue(source)) }
             }
             Carrier::Log(log) => {

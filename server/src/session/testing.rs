@@ -210,7 +210,7 @@ impl Replica {
 
     /// Sends a request that may be answered on a stream.
     pub(crate) async fn send(&self, peer: &Peer, method: &str, params: Value) -> Result<Sent, Refusal> {
-        self.send_with(peer, method, params, Carrier::Direct).await
+        self.send_with(peer, method, params, Carrier::Direct(64)).await
     }
 
     /// Sends a request whose answer goes to a stream that others share, as over stdio.

@@ -338,7 +338,10 @@ impl World {
             }
             Some(other) => panic!("{other:?}"),
             None if self.log.incarnation == 0 => assert_eq!(last, Position::default(), "it was not told"),
-            None => assert_eq!(last, self.log.newest, "it is behind: {:?}", follower.heard),
+            None => {
+                assert_eq!(last, self.log.newest, "it is behind: {:?}", follower.heard);
+                assert!(!self.log.ended, "it was not told of the end");
+            }
         }
     }
 
@@ -453,11 +456,11 @@ fn a_gap_is_told_once() {
         entries: Vec::new(),
     };
     let asked = tail.ask_after(place.position());
-    let (taken, _) = place.take(&mut tail, asked, Reading::Alive(empty), true);
-    assert_eq!((taken, place.next(&mut tail)), (Taken::Something, Next::Gap));
+    let (good, _) = place.take(&mut tail, asked, Reading::Alive(empty), true);
+    assert_eq!((good, place.next(&mut tail)), (Taken::Something, Next::Gap));
     assert_eq!(place.next(&mut tail), Next::Wait);
     tail.hear(told(1, 0));
-    assert_eq!(super::tests::taken(place.next(&mut tail)), 1);
+    assert_eq!(taken(place.next(&mut tail)), 1);
 }
 
 #[test]

@@ -19,6 +19,6 @@ pub(super) fn carrier(endpoint: &Endpoint, context: &Context, accept: Acceptable
             session.id().clone(),
             body.clone(),
         )),
-        _ => Carrier::Direct,
+        _ => Carrier::Direct(endpoint.core.services.limits.outbox),
     }
 }
