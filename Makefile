@@ -13,7 +13,7 @@ FUZZ_SECONDS ?= 60
 # Which benchmark suite, and its options.
 BENCH ?= server --quick
 
-.PHONY: help run test deps fmt lint doc alone unit contract golden conformance interop fuzz bench clean
+.PHONY: help run test deps fmt lint doc alone unit contract golden conformance interop cluster fuzz bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -21,7 +21,7 @@ help: ## this list
 run: ## serve the demo on 127.0.0.1:8080
 	$(CARGO) run --release -p trunkline -- serve --demo
 
-test: ## everything below up to `interop`, each step timed, with a summary
+test: ## everything below up to `cluster`, each step timed, with a summary
 	@scripts/test.sh
 
 deps: ## install what the tests need into .cache
@@ -56,6 +56,9 @@ conformance: ## the official conformance suite against examples/everything
 
 interop: ## the official clients against the demo server
 	@interop/run.sh
+
+cluster: ## conformance and interop through HAProxy, three replicas on one Redis
+	@scripts/cluster.sh
 
 fuzz: ## every fuzz target for FUZZ_SECONDS
 	@fuzz/run.sh $(FUZZ_SECONDS)

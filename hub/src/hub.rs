@@ -78,6 +78,19 @@ pub trait Hub: Send + Sync + 'static {
         last: bool,
     ) -> HubFuture<'a, Position>;
 
+    /// Appends an entry of the log's owner after the one that it appended last, the default before its first. So it may repeat
+    /// what ended in [`HubError::Unavailable`]: if an entry follows `previous` already, it is this one, whose answer was lost,
+    /// and its place is returned. Otherwise as [`Hub::append`].
+    fn append_after<'a>(
+        &'a self,
+        topic: &'a Topic,
+        fence: Fence,
+        previous: Position,
+        retention: Retention,
+        payload: Bytes,
+        last: bool,
+    ) -> HubFuture<'a, Position>;
+
     /// Reads a log after a place, and goes on with what is appended. The future resolves once nothing appended from then on
     /// can be missed. A log that does not exist yet is waited for if `after` is the default, and is gone otherwise.
     ///

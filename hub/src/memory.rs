@@ -180,7 +180,24 @@ impl Hub for MemoryHub {
         Box::pin(async move {
             topic.check()?;
             within("an entry", payload.len(), self.limits.log_bytes)?;
-            self.topics.append(topic, Append { fence, retention, payload, last })
+            self.topics.append(topic, Append { fence, previous: None, retention, payload, last })
+        })
+    }
+
+    fn append_after<'a>(
+        &'a self,
+        topic: &'a Topic,
+        fence: Fence,
+        previous: Position,
+        retention: Retention,
+        payload: Bytes,
+        last: bool,
+    ) -> HubFuture<'a, Position> {
+        Box::pin(async move {
+            topic.check()?;
+            within("an entry", payload.len(), self.limits.log_bytes)?;
+            let append = Append { fence: Some(fence), previous: Some(previous), retention, payload, last };
+            self.topics.append(topic, append)
         })
     }
 

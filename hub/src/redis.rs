@@ -252,7 +252,24 @@ impl Hub for RedisHub {
         Box::pin(async move {
             topic.check()?;
             within("an entry", payload.len(), self.core.limits.log_bytes)?;
-            let append = Append { fence, retention, payload, last };
+            let append = Append { fence, previous: None, retention, payload, last };
+            self.core.logs.append(&self.core.names.log(topic), append).await
+        })
+    }
+
+    fn append_after<'a>(
+        &'a self,
+        topic: &'a Topic,
+        fence: Fence,
+        previous: Position,
+        retention: Retention,
+        payload: Bytes,
+        last: bool,
+    ) -> HubFuture<'a, Position> {
+        Box::pin(async move {
+            topic.check()?;
+            within("an entry", payload.len(), self.core.limits.log_bytes)?;
+            let append = Append { fence: Some(fence), previous: Some(previous), retention, payload, last };
             self.core.logs.append(&self.core.names.log(topic), append).await
         })
     }

@@ -15,8 +15,10 @@ use trunkline_redis::{Client, Failure, OpenError, Script, Settings};
 /// Far above what anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// With more time than by default: a busy machine is no failure.
 fn settings(url: &str) -> Settings {
-    Settings::new(url.parse().unwrap())
+    let long = Duration::from_secs(10);
+    Settings { connect_timeout: long, response_timeout: long, ..Settings::new(url.parse().unwrap()) }
 }
 
 fn open(url: &str) -> Client {

@@ -15,7 +15,10 @@ use trunkline_redis::{Client, Event, Events, Failure, Line, NodeId, Pushes, Sett
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn open(url: &str, setup: Vec<Cmd>, queue: usize) -> (Client, Pushes, Events) {
-    let client = Client::open(Settings::new(url.parse().unwrap())).unwrap();
+    // A busy machine is no failure.
+    let response_timeout = Duration::from_secs(10);
+    let settings = Settings { response_timeout, ..Settings::new(url.parse().unwrap()) };
+    let client = Client::open(settings).unwrap();
     let (pushes, events) = Pushes::open(&client, setup, queue);
     (client, pushes, events)
 }

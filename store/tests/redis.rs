@@ -1,6 +1,7 @@
 //! What is particular to the store in Redis: what it costs there, and what happens when Redis is hurt.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failed test panics")]
+#![expect(clippy::print_stdout, reason = "what was measured is worth reading")]
 
 #[path = "redis/costs.rs"]
 mod costs;
@@ -23,8 +24,18 @@ const TTL: Duration = Duration::from_secs(600);
 /// Far above what anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// With more time than by default: a busy machine is no failure.
 fn open(url: &str) -> RedisStore {
-    open_with(Settings::new(url.parse().unwrap()))
+    open_with(Settings {
+        connect_timeout: Duration::from_secs(10),
+        response_timeout: Duration::from_secs(10),
+        replicas_timeout: Duration::from_secs(5),
+        ..by_default(url)
+    })
+}
+
+fn by_default(url: &str) -> Settings {
+    Settings::new(url.parse().unwrap())
 }
 
 fn open_with(settings: Settings) -> RedisStore {

@@ -336,11 +336,12 @@ impl<'a> Call<'a> {
             }
             Some("notifications/progress") => {
                 let (params, own) = (&message["params"], json!(reading.id));
-                let step = params["progress"].as_f64().map(|step| step as u32);
-                match step.filter(|_| params["progressToken"] == own) {
-                    Some(step) => log.note(What::Progress { call, step }),
-                    None => log.note(What::Stray { call }),
-                }
+                let progress = params["progress"].as_f64().filter(|_| params["progressToken"] == own);
+                log.note(match progress {
+                    Some(step) if step.fract() == 0.0 => What::Progress { call, step: step as u32 },
+                    Some(between) => What::SignOfLife { call, after: between as u32 },
+                    None => What::Stray { call },
+                });
             }
             Some("elicitation/create") => self.asked(reading, &message).await,
             Some("notifications/message" | "notifications/cancelled") => {}

@@ -80,6 +80,13 @@ pub enum What {
         /// How far it is.
         step: u32,
     },
+    /// Progress between two steps was reported: the server shows that it is at work.
+    SignOfLife {
+        /// The call.
+        call: u32,
+        /// The step before.
+        after: u32,
+    },
     /// The user was asked.
     Asked {
         /// The call.
@@ -294,6 +301,7 @@ impl What {
             | Self::Streaming { call }
             | Self::Broke { call, .. }
             | Self::Progress { call, .. }
+            | Self::SignOfLife { call, .. }
             | Self::Asked { call, .. }
             | Self::Replied { call }
             | Self::Answered { call, .. }

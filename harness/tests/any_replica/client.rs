@@ -1,7 +1,13 @@
 //! As much of a client as these tests need: one session of an older revision, each of whose requests goes to whichever
 //! replica the test names, on a connection of its own.
 
-use std::net::SocketAddr;
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use serde_json::{Value, json};
 use tokio::{
@@ -20,6 +26,8 @@ pub(crate) const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", 
 pub(crate) struct Session {
     pub(crate) id: String,
     revision: &'static str,
+    /// The id of the last request. Shared by clones: no two requests of a session have the same.
+    requests: Arc<AtomicU64>,
 }
 
 /// A stream of server-sent events.
@@ -33,7 +41,7 @@ pub(crate) struct Stream {
 impl Session {
     /// Opens a session at one replica.
     pub(crate) async fn open(replica: SocketAddr, revision: &'static str) -> Self {
-        let mut session = Self { id: String::new(), revision };
+        let mut session = Self { id: String::new(), revision, requests: Arc::default() };
         let answer = session.post(replica, &initialize(revision)).await;
         assert_eq!(answer.status, 200, "{answer:?}");
         assert_eq!(message(&answer)["result"]["protocolVersion"], revision, "{answer:?}");
@@ -42,15 +50,14 @@ impl Session {
     }
 
     /// Calls a tool at one replica, whatever it answers.
-    pub(crate) async fn call(&self, replica: SocketAddr, id: u64, tool: &str, arguments: &Value) -> Answer {
-        let params = json!({"name": tool, "arguments": arguments});
-        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
-        self.post(replica, &call).await
+    pub(crate) async fn call(&self, replica: SocketAddr, tool: &str, arguments: &Value) -> Answer {
+        self.call_as(replica, self.next_id(), tool, arguments).await
     }
 
     /// Calls a tool that has to succeed, and returns what it says.
-    pub(crate) async fn result(&self, replica: SocketAddr, id: u64, tool: &str, arguments: &Value) -> Value {
-        let answer = self.call(replica, id, tool, arguments).await;
+    pub(crate) async fn result(&self, replica: SocketAddr, tool: &str, arguments: &Value) -> Value {
+        let id = self.next_id();
+        let answer = self.call_as(replica, id, tool, arguments).await;
         assert_eq!(answer.status, 200, "{answer:?}");
         let message = message(&answer);
         assert_eq!(message["id"], id, "{answer:?}");
@@ -73,6 +80,16 @@ impl Session {
     pub(crate) async fn listen(&self, replica: SocketAddr) -> Stream {
         let head = format!("Accept: text/event-stream\r\n{}", self.headers());
         Stream::open(replica, "/mcp", &head).await
+    }
+
+    async fn call_as(&self, replica: SocketAddr, id: u64, tool: &str, arguments: &Value) -> Answer {
+        let params = json!({"name": tool, "arguments": arguments});
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        self.post(replica, &call).await
+    }
+
+    fn next_id(&self) -> u64 {
+        self.requests.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     async fn post(&self, replica: SocketAddr, message: &Value) -> Answer {

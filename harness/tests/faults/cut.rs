@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use trunkline_harness::{cut::Severed, fleet::Count, wait::Wait};
 
-use crate::stage::{AFTER, Stage, durable, later, replicas};
+use crate::stage::{AFTER, Stage, later, plain, replicas};
 
 /// How long it is cut off.
 const CUT: Duration = Duration::from_secs(6);
@@ -14,7 +14,7 @@ const NOTICE: Duration = Duration::from_secs(5);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_replica_without_redis_refuses_leaves_and_returns() {
-    let mut stage = Stage::new("one replica cut off from Redis", replicas(durable()).cut(true)).await;
+    let mut stage = Stage::new("one replica cut off from Redis", replicas(plain()).cut(true)).await;
     let from = stage.fleet.now();
     stage.cluster.cut(0).unwrap().sever(Severed::Refused).await;
     let readiness = Wait::new("the replica leaves", NOTICE);

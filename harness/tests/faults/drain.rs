@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use trunkline_harness::fleet::Count;
 
-use crate::stage::{BEFORE, Stage, durable, replicas};
+use crate::stage::{BEFORE, Stage, plain, replicas};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_rolling_restart_fails_nothing() {
-    let mut stage = Stage::new("rolling restart of three replicas", replicas(durable())).await;
+    let mut stage = Stage::new("rolling restart of three replicas", replicas(plain())).await;
     for replica in 0..3 {
         let (status, took) = stage.cluster.replica(replica).drain(Duration::from_secs(30)).await.unwrap();
         assert!(status.success(), "{status}: {}", stage.cluster.replica(replica).logs_tail());

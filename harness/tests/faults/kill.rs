@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use trunkline_harness::fleet::Count;
 
-use crate::stage::{AFTER, BEFORE, CLIENTS, Stage, durable, later, replicas};
+use crate::stage::{AFTER, BEFORE, CLIENTS, Stage, later, plain, replicas};
 
 /// How long it may take until each client has its next success.
 const RECOVERY: Duration = Duration::from_secs(3);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_killed_replica_takes_nothing_with_it_but_the_plain_calls_in_flight() {
-    let mut stage = Stage::new("kill -9 of one replica of three", replicas(durable())).await;
+    let mut stage = Stage::new("kill -9 of one replica of three", replicas(plain())).await;
     let killed = stage.fleet.now();
     stage.cluster.replica(0).kill();
     stage.fleet.run_for(AFTER).await;

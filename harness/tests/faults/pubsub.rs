@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use trunkline_harness::fleet::Count;
 
-use crate::stage::{AFTER, Stage, durable, replicas};
+use crate::stage::{AFTER, Stage, plain, replicas};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn subscriptions_that_are_cut_again_and_again_lose_no_event() {
-    let mut stage =
-        Stage::new("CLIENT KILL of all Pub/Sub connections, five times", replicas(durable())).await;
+    let mut stage = Stage::new("CLIENT KILL of all Pub/Sub connections, five times", replicas(plain())).await;
     for _ in 0..5 {
         stage.cluster.redis().unwrap().client_kill_pubsub().await.unwrap();
         stage.fleet.run_for(Duration::from_secs(2)).await;

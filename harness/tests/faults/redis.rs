@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use trunkline_harness::fleet::{Count, Report};
 
-use crate::stage::{AFTER, BEFORE, Stage, durable, later, replicas};
+use crate::stage::{AFTER, BEFORE, Stage, durable, later, plain, replicas};
 
 /// How long it is away.
 const AWAY: Duration = Duration::from_secs(4);
@@ -37,7 +37,7 @@ async fn redis_that_comes_back_with_its_data_is_a_pause_and_no_loss() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn redis_that_comes_back_empty_has_the_fleet_begin_anew_in_good_order() {
-    let mut stage = Stage::new("Redis restarted empty", replicas(durable())).await;
+    let mut stage = Stage::new("Redis restarted empty", replicas(plain())).await;
     let gone = stage.fleet.now();
     stage.cluster.redis().unwrap().standalone().unwrap().restart_empty().await.unwrap();
     stage.fleet.run_for(AFTER + BEFORE).await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use trunkline_harness::fleet::Count;
 
-use crate::stage::{AFTER, Stage, durable, replicas};
+use crate::stage::{AFTER, Stage, plain, replicas};
 
 /// Longer than a lease, shorter than what is called hanging.
 const ASLEEP: Duration = Duration::from_secs(8);
@@ -14,7 +14,7 @@ const STALL: Duration = Duration::from_secs(3);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_replica_that_slept_past_its_lease_changes_nothing_when_it_wakes() {
-    let cluster = replicas(durable()).key("server", "stream_keep_alive", "1s");
+    let cluster = replicas(plain()).key("server", "stream_keep_alive", "1s");
     let mut stage = Stage::with("SIGSTOP past the lease", cluster, |fleet| fleet.stall(STALL)).await;
     let slept = stage.fleet.now();
     stage.cluster.replica(0).stop().unwrap();

@@ -36,6 +36,11 @@ pub(crate) struct Seen {
     pub(crate) report: Report,
 }
 
+/// A Redis that keeps nothing on disk.
+pub(crate) fn plain() -> Topology {
+    Topology::Standalone(Options::default())
+}
+
 /// A Redis that keeps what it acknowledged.
 pub(crate) fn durable() -> Topology {
     Topology::Standalone(Options { appendonly: true, ..Options::default() })

@@ -96,6 +96,12 @@ impl Log {
         }
     }
 
+    /// The newest entry, if it is the one that its owner appends once more.
+    pub(super) fn repeated(&self, fence: Option<Fence>, previous: Option<Position>) -> Option<Position> {
+        let follows = self.position() > previous?;
+        (fence == Some(self.fence) && follows).then(|| self.position())
+    }
+
     /// Takes an entry that was admitted, and lets go of the oldest beyond `retention` or `most_bytes`.
     pub(super) fn append(
         &mut self,

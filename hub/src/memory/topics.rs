@@ -83,6 +83,8 @@ pub(super) struct Reader {
 #[derive(Debug)]
 pub(super) struct Append {
     pub(super) fence: Option<Fence>,
+    /// The entry before it, where it may be the repetition of one that is there.
+    pub(super) previous: Option<Position>,
     pub(super) retention: Retention,
     pub(super) payload: Bytes,
     pub(super) last: bool,
@@ -147,6 +149,9 @@ impl Topics {
                 None if claimed => return Err(HubError::Unknown),
                 None => state.log_or_new(self, append.retention, now),
             };
+            if let Some(there) = log.repeated(append.fence, append.previous) {
+                return Ok(there);
+            }
             log.admit(append.fence)?;
             let before = log.bytes();
             let position =

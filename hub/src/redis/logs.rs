@@ -37,6 +37,8 @@ pub(super) struct Logs {
 #[derive(Debug)]
 pub(super) struct Append {
     pub(super) fence: Option<Fence>,
+    /// The entry before it, where it may be the repetition of one that is there.
+    pub(super) previous: Option<Position>,
     pub(super) retention: Retention,
     pub(super) payload: Bytes,
     pub(super) last: bool,
@@ -99,6 +101,8 @@ impl Logs {
             names.channel.as_bytes(),
             &number(INLINE_BYTES as u64),
             &append.payload,
+            &append.previous.map_or_else(Vec::new, |place| number(place.major)),
+            &append.previous.map_or_else(Vec::new, |place| number(place.minor)),
         ];
         let answer = self.client.change_script(&self.append, &names.keys(), &args).await;
         let mut numbers = outcome(Operation::Append, answer)?;

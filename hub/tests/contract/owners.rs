@@ -46,6 +46,37 @@ pub(super) async fn the_highest_fence_writes<F: Fixture>(fixture: F) {
     assert_eq!(next(&mut follower).await, None);
 }
 
+pub(super) async fn an_owner_may_repeat_its_last_entry<F: Fixture>(fixture: F) {
+    let [here, there] = fixture.replicas().await;
+    let (topic, keep) = (topic("s/1"), plenty::<F>());
+    let fence = here.claim(&topic, keep).await.unwrap();
+    let append = |fence, previous, number: usize, last| {
+        let (here, topic) = (here.clone(), topic.clone());
+        async move {
+            let payload = number.to_string().into_bytes().into();
+            here.append_after(&topic, fence, previous, keep, payload, last).await
+        }
+    };
+    let nothing = Position::default();
+    let first = append(fence, nothing, 1, false).await.unwrap();
+    assert_eq!(append(fence, nothing, 1, false).await.unwrap(), first, "it is there");
+    let second = append(fence, first, 2, false).await.unwrap();
+    assert!(second > first);
+    assert_eq!(append(fence, first, 2, false).await.unwrap(), second);
+    let last = append(fence, second, 3, true).await.unwrap();
+    assert_eq!(append(fence, second, 3, true).await.unwrap(), last, "also the one that ended the log");
+    assert!(matches!(append(fence, last, 4, true).await, Err(HubError::Ended)), "which nothing follows");
+    assert_eq!(to_the_end(&there, &topic, nothing).await, [Some(1), Some(2), Some(3)], "once each");
+
+    // Whoever was fenced off repeats in vain.
+    there.delete(&topic).await.unwrap();
+    assert!(matches!(append(fence, nothing, 1, false).await, Err(HubError::Unknown)));
+    let older = here.claim(&topic, keep).await.unwrap();
+    append(older, nothing, 1, false).await.unwrap();
+    there.claim(&topic, keep).await.unwrap();
+    assert!(matches!(append(older, nothing, 1, false).await, Err(HubError::Fenced)));
+}
+
 pub(super) async fn an_ended_log_has_no_new_owner<F: Fixture>(fixture: F) {
     let [here, there] = fixture.replicas().await;
     let (topic, keep) = (topic("s/1"), plenty::<F>());

@@ -67,6 +67,7 @@ pub(crate) fn behaviours<F: Fixture>() -> Vec<Behaviour<F>> {
         ("what is too large changes nothing", |f| Box::pin(logs::what_is_too_large_changes_nothing(f))),
         ("a claim makes a log", |f| Box::pin(owners::a_claim_makes_a_log(f))),
         ("the highest fence writes", |f| Box::pin(owners::the_highest_fence_writes(f))),
+        ("an owner may repeat its last entry", |f| Box::pin(owners::an_owner_may_repeat_its_last_entry(f))),
         ("an ended log has no new owner", |f| Box::pin(owners::an_ended_log_has_no_new_owner(f))),
         ("a fence does not outlive its log", |f| Box::pin(owners::a_fence_does_not_outlive_its_log(f))),
         ("a log is taken over from one owner", |f| Box::pin(owners::a_log_is_taken_over_from_one_owner(f))),

@@ -28,6 +28,10 @@ async fn ten_thousand_followers_take_no_connection_and_leave_no_subscription() {
     assert_eq!(channels(&redis).await, 2500);
     assert_eq!((hub.gauges().followers, hub.gauges().subscriptions), (10_000, 2500));
 
+    // Beside its share of the topic's: what it is subscribed with.
+    let follower = size_of_val(&*followers[0]);
+    assert!(follower < 1024, "a follower takes {follower} bytes");
+
     // Each of them is served.
     for n in 0..25 {
         say(&hub, &topic(&format!("s7/{n}")), None, n).await.unwrap();

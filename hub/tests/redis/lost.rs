@@ -12,6 +12,11 @@ const APPEND: &str = concat!(
     include_str!("../../src/redis/scripts/log.lua"),
     include_str!("../../src/redis/scripts/append.lua")
 );
+/// And the one that deletes.
+const DELETE: &str = concat!(
+    include_str!("../../src/redis/scripts/log.lua"),
+    include_str!("../../src/redis/scripts/delete.lua")
+);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_subscription_loses_and_repeats_nothing() {
@@ -204,6 +209,30 @@ async fn kill_subscribers(redis: &Standalone) {
         killed += 1;
     }
     assert!(killed > 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_begins_to_follow_knows_what_nobody_was_told() {
+    let redis = Standalone::start(Options::default()).await.unwrap();
+    let hub = hub(&redis.url(), blind());
+    let topic = topic("s/1");
+    let place = say(&hub, &topic, None, 1).await.unwrap();
+    let mut early = hub.follow(&topic, Position::default()).await.unwrap();
+    assert_eq!(number(&entry(&mut early).await), 1);
+    // Longer than it is known here.
+    whisper(&redis, "2").await;
+    let mut late = hub.follow(&topic, place).await.unwrap();
+    assert_eq!(number(&entry(&mut late).await), 2);
+    assert_eq!(number(&entry(&mut early).await), 2, "it profits");
+    // Gone, though it is known here.
+    let keys = ["trunkline:log:{s}/1:meta", "trunkline:log:{s}/1:stream"];
+    redis.command(&["EVAL", DELETE, "2", keys[0], keys[1], "PUBLISH", "nowhere"]).await.unwrap();
+    let mut to_come = hub.follow(&topic, Position::default()).await.unwrap();
+    let mut resumed = hub.follow(&topic, place).await.unwrap();
+    assert_eq!(next(&mut resumed).await, Some(Delivery::Gone));
+    assert_eq!(next(&mut early).await, Some(Delivery::Gone), "it profits");
+    say(&hub, &topic, None, 3).await.unwrap();
+    assert_eq!(number(&entry(&mut to_come).await), 3);
 }
 
 /// Appends to `s/1`, and tells nobody.

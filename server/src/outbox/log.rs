@@ -8,7 +8,7 @@ use std::{
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use tokio::time::Instant;
-use trunkline_hub::{Fence, Hub, HubError, Retention, Topic};
+use trunkline_hub::{Fence, Hub, HubError, HubFuture, Position, Retention, Topic};
 
 use super::{Note, Undeliverable, sealed};
 
@@ -47,6 +47,8 @@ pub(crate) struct LogCarrier {
 #[derive(Debug)]
 pub(super) struct Writer {
     fence: Fence,
+    /// The entry that was written last: one whose answer was lost is repeated after it.
+    previous: Position,
     /// Entries and their bytes since the last note. The oldest entries are trimmed, and a note is to be found as long as the log.
     unnoted: usize,
     unnoted_bytes: usize,
@@ -92,7 +94,7 @@ impl LogCarrier {
         may_repeat: bool,
     ) -> Result<(), Undeliverable> {
         let fence = self.logs.hub.claim(&self.topic(), self.logs.retention).await?;
-        let writer = log.insert(Writer::new(fence));
+        let writer = log.insert(Writer::new(fence, Position::default()));
         self.note(writer, may_repeat).await
     }
 
@@ -113,7 +115,10 @@ impl LogCarrier {
 
     /// Appends to a log that any replica writes. One that waited for the hub may come twice, and is told by its id.
     pub(super) async fn share(&self, frame: Bytes) -> Result<(), Undeliverable> {
-        self.patiently(None, sealed(&frame), false).await
+        let Logs { hub, retention, .. } = &*self.logs;
+        let (topic, entry) = (self.topic(), sealed(&frame));
+        patiently(|| hub.append(&topic, None, *retention, entry.clone(), false)).await?;
+        Ok(())
     }
 
     /// Says in a log that any replica writes who works on the request.
@@ -124,7 +129,7 @@ impl LogCarrier {
     async fn note(&self, writer: &mut Writer, may_repeat: bool) -> Result<(), Undeliverable> {
         let note = Note::of(&self.logs.replica, writer.fence, &self.body, may_repeat);
         self.write(writer, note.to_entry(), false).await?;
-        *writer = Writer::new(writer.fence);
+        *writer = Writer::new(writer.fence, writer.previous);
         Ok(())
     }
 
@@ -136,26 +141,28 @@ impl LogCarrier {
 
     async fn write(&self, writer: &mut Writer, entry: Bytes, last: bool) -> Result<(), Undeliverable> {
         let size = entry.len();
-        self.patiently(Some(writer.fence), entry, last).await?;
+        let Writer { fence, previous, .. } = *writer;
+        let Logs { hub, retention, .. } = &*self.logs;
+        let topic = self.topic();
+        let append = || hub.append_after(&topic, fence, previous, *retention, entry.clone(), last);
+        writer.previous = patiently(append).await?;
         writer.unnoted += 1;
         writer.unnoted_bytes += size;
         Ok(())
     }
+}
 
-    /// Appends, and waits for a hub that is away: what is not in the log is lost to the client.
-    async fn patiently(&self, fence: Option<Fence>, entry: Bytes, last: bool) -> Result<(), Undeliverable> {
-        let Logs { hub, retention, .. } = &*self.logs;
-        let (began, topic) = (Instant::now(), self.topic());
-        let mut pause = FIRST_PAUSE;
-        loop {
-            match hub.append(&topic, fence, *retention, entry.clone(), last).await {
-                Ok(_) => return Ok(()),
-                Err(HubError::Unavailable { .. }) if began.elapsed() < PATIENCE => {
-                    tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..=1.0))).await;
-                    pause = (pause * 2).min(LAST_PAUSE);
-                }
-                Err(error) => return Err(error.into()),
+/// Appends, and waits for a hub that is away: what is not in the log is lost to the client.
+async fn patiently<'a>(append: impl Fn() -> HubFuture<'a, Position>) -> Result<Position, HubError> {
+    let began = Instant::now();
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match append().await {
+            Err(HubError::Unavailable { .. }) if began.elapsed() < PATIENCE => {
+                tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..=1.0))).await;
+                pause = (pause * 2).min(LAST_PAUSE);
             }
+            appended => return appended,
         }
     }
 }
@@ -168,8 +175,8 @@ pub(crate) fn topic(session: &str, stream: &str) -> Topic {
 // === impl Writer ===
 
 impl Writer {
-    /// Writes with a fence.
-    pub(super) fn new(fence: Fence) -> Self {
-        Self { fence, unnoted: 0, unnoted_bytes: 0 }
+    /// Writes with a fence, after an entry.
+    pub(super) fn new(fence: Fence, previous: Position) -> Self {
+        Self { fence, previous, unnoted: 0, unnoted_bytes: 0 }
     }
 }

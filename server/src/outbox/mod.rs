@@ -14,7 +14,7 @@ use std::{
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
-use trunkline_hub::{Fence, HubError};
+use trunkline_hub::{Fence, HubError, Position};
 
 use log::Writer;
 pub(crate) use log::{LogCarrier, Logs, topic};
@@ -150,15 +150,15 @@ impl Outbox {
         }
     }
 
-    /// The outbox of a request that is run again: it goes on with the log of the replica that died, after the last `progress`
-    /// that the client got from there.
-    pub(crate) fn taken_over(carrier: LogCarrier, fence: Fence, progress: f64) -> Self {
+    /// The outbox of a request that is run again: it goes on with the log of the replica that died, after its `newest` entry and
+    /// the last `progress` that the client got from there.
+    pub(crate) fn taken_over(carrier: LogCarrier, fence: Fence, newest: Position, progress: f64) -> Self {
         let phase = Phase::Streaming(Stream { queue: None, source: None });
         Self {
             carrier: Carrier::Log(carrier),
             state: Mutex::new(State { open: 1, phase }),
             changed: Notify::new(),
-            log: tokio::sync::Mutex::new(Some(Writer::new(fence))),
+            log: tokio::sync::Mutex::new(Some(Writer::new(fence, newest))),
             repeatable: AtomicBool::new(true),
             progress,
         }

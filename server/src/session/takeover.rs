@@ -137,7 +137,10 @@ impl Watched {
         self.take_back(&past.questions, fence).await?;
         let open: Vec<_> = note.ids.iter().filter(|id| !past.answered.contains(id)).collect();
         match (&note.body, &*open) {
-            (Some(body), [id]) => self.run_again(body, id, fence, past.progress).await,
+            (Some(body), [id]) => {
+                let newest = services.hub.position(&topic).await?;
+                self.run_again(body, id, fence, newest, past.progress).await;
+            }
             _ => self.give_up(&open, fence).await?,
         }
         Ok(())
@@ -157,7 +160,14 @@ impl Watched {
     }
 
     /// Runs a request again that has no effect, or the same one.
-    async fn run_again(&self, body: &RawValue, id: &RequestId, fence: Fence, progress: Option<f64>) {
+    async fn run_again(
+        &self,
+        body: &RawValue,
+        id: &RequestId,
+        fence: Fence,
+        newest: Position,
+        progress: Option<f64>,
+    ) {
         let services = self.services();
         services.metrics.run_again();
         let body = Bytes::copy_from_slice(body.get().as_bytes());
@@ -167,7 +177,7 @@ impl Watched {
             &self.stream,
             body.clone(),
         );
-        let outbox = Outbox::taken_over(carrier, fence, progress.unwrap_or(f64::NEG_INFINITY));
+        let outbox = Outbox::taken_over(carrier, fence, newest, progress.unwrap_or(f64::NEG_INFINITY));
         let outbox = Arc::new(outbox);
         let served = repeat(&self.core, self.session.clone(), &body, &outbox).await;
         if let Err(error) = served {

@@ -27,7 +27,14 @@ impl Shared {
         Self::with(Settings::new(url.parse().unwrap()))
     }
 
+    /// However busy the machine is, nothing here fails for being slow.
     pub(crate) fn with(settings: Settings) -> Self {
+        let settings = Settings {
+            connect_timeout: Duration::from_secs(20),
+            response_timeout: Duration::from_secs(20),
+            replicas_timeout: Duration::from_secs(10),
+            ..settings
+        };
         Self { settings, stores: Arc::default() }
     }
 }

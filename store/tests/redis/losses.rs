@@ -121,12 +121,12 @@ async fn a_redis_that_is_not_there_yet_is_found_when_it_comes() {
 #[tokio::test]
 async fn a_redis_that_stands_still_is_waited_for_no_longer_than_an_answer_may_take() {
     let mut redis = Standalone::start(Options::default()).await.unwrap();
-    let mut settings = Settings::new(redis.url().parse().unwrap());
-    settings.response_timeout = Duration::from_millis(300);
-    let store = open_with(settings);
+    let patient = open(&redis.url());
+    let response_timeout = Duration::from_millis(300);
+    let store = open_with(Settings { response_timeout, ..by_default(&redis.url()) });
     let key = session("s");
-    store.create(&key, sample(), TTL).await.unwrap();
-    store.load(&key).await.unwrap();
+    patient.create(&key, sample(), TTL).await.unwrap();
+    at_last("a load", async || store.load(&key).await).await;
     let mut changes = store.changes();
     heard(&mut changes).await;
 

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use trunkline_harness::redis::{Cluster, Sentinel};
-use trunkline_store::Operation;
+use trunkline_store::{Operation, Retry};
 
 use super::*;
 
@@ -38,10 +38,11 @@ async fn what_was_acknowledged_survives_the_sleep_of_the_primary() {
 /// Replicas go on counting and creating while the primary is hurt; what was acknowledged is there afterwards.
 async fn survives_a_failover(hurt: impl AsyncFnOnce(&mut Sentinel)) {
     let mut redis = Sentinel::start().await.unwrap();
-    let stores = [(); 2].map(|()| Arc::new(open(&redis.url())));
+    let patient = open(&redis.url());
+    let stores = [(); 2].map(|()| Arc::new(open_with(by_default(&redis.url()))));
     let key = session("s");
-    stores[0].create(&key, sample(), TTL).await.unwrap();
-    assert!(stores[1].load(&key).await.unwrap().is_some());
+    patient.create(&key, sample(), TTL).await.unwrap();
+    assert!(at_last("a load", async || stores[1].load(&key).await).await.is_some());
     let mut changes = stores[1].changes();
     heard(&mut changes).await;
 
@@ -69,7 +70,7 @@ async fn survives_a_failover(hurt: impl AsyncFnOnce(&mut Sentinel)) {
         })
     });
     let some = Wait::new("some counting", PATIENCE);
-    while stores[0].load(&key).await.unwrap().unwrap().text("n1").is_none() {
+    while patient.load(&key).await.unwrap().unwrap().text("n1").is_none() {
         some.again("none").await.unwrap();
     }
     hurt(&mut redis).await;
@@ -95,19 +96,22 @@ async fn survives_a_failover(hurt: impl AsyncFnOnce(&mut Sentinel)) {
 #[tokio::test]
 async fn a_change_waits_for_a_replica_where_it_has_to() {
     let mut redis = Sentinel::start().await.unwrap();
-    let strict = open(&redis.url());
+    let strict = open_with(by_default(&redis.url()));
     let lenient = open(&format!("{}?replicas=0", redis.url()));
     let key = session("s");
-    assert!(strict.create(&key, sample(), TTL).await.unwrap());
+    assert!(lenient.create(&key, sample(), TTL).await.unwrap());
+    assert!(at_last("a change", async || strict.set(&key, "0", bytes("v")).await).await);
     let primary = redis.primary().port();
     let replica = redis.servers().iter().position(|server| server.port() != primary).unwrap();
     redis.servers()[replica].stop().unwrap();
     let error = strict.set(&key, "a", bytes("x")).await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable { operation: Operation::Change, .. }), "{error:?}");
+    assert_eq!(error.retry(), Retry::Later);
     let source = std::error::Error::source(&error).unwrap().to_string();
     assert_eq!(source, "only 0 of 1 replicas confirmed the change");
     assert!(lenient.set(&key, "b", bytes("y")).await.unwrap());
-    assert!(strict.load(&key).await.unwrap().is_some(), "reading waits for nobody");
+    let read = at_last("a load", async || strict.load(&key).await).await;
+    assert!(read.is_some(), "reading waits for nobody");
     redis.servers()[replica].resume().unwrap();
     assert!(at_last("a change", async || strict.set(&key, "c", bytes("z")).await).await);
 }

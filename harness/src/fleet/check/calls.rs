@@ -119,7 +119,9 @@ impl Calls<'_> {
             }
         }
         let waits = match event.what {
-            What::Sent { .. } | What::Progress { .. } | What::Replied { .. } => true,
+            What::Sent { .. } | What::Progress { .. } | What::SignOfLife { .. } | What::Replied { .. } => {
+                true
+            }
             // One that listens waits for others.
             What::Streaming { .. } => call.kind != Kind::Listen,
             _ => false,
@@ -139,6 +141,10 @@ impl Calls<'_> {
             }
             What::Broke { how, .. } => self.broke(call, at, how),
             What::Progress { step, .. } => self.progress(call, number, at, step),
+            // It must be more than what was reported before.
+            What::SignOfLife { after, .. } if after + 1 < call.next => {
+                self.find(Count::EventsOutOfOrder, at, 1, (number, format!("a sign of life after {after}")));
+            }
             What::Asked { question, .. } => self.asked(call, number, at, question),
             What::Answered { answer, .. } => self.answered(call, number, at, answer),
             What::Stray { .. } => {

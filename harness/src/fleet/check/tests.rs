@@ -206,6 +206,18 @@ fn progress_is_complete_in_order_and_once_each() {
     found(&of(&[1, 2, 3, 4, 5]), &[(Count::EventsDuplicated, 1)]);
 }
 
+#[test]
+fn a_sign_of_life_is_no_step_and_goes_no_step_back() {
+    let of = |after: u32| {
+        let mut story = Story::new(0, &[]);
+        let call = story.begin(Kind::Slow { ms: 100, steps: 3 });
+        story.head(call, 200).told(call, &[1, 2]).note(What::SignOfLife { call, after });
+        story.told(call, &[3]).answer(call, 3).over(call, End::Done).report()
+    };
+    found(&of(2), &[]);
+    found(&of(1), &[(Count::EventsOutOfOrder, 1)]);
+}
+
 /// A stream that breaks goes on where it was, or its call is run again from the beginning: nothing else.
 #[test]
 fn progress_goes_on_after_a_break_or_begins_anew() {

@@ -1,5 +1,6 @@
 -- Appends an entry, trims, and tells who follows. ARGV: the fence, or nothing; most entries; age in ms; most bytes;
--- 1 if nothing follows; how to publish, and where; the most bytes of a payload that is published; the payload.
+-- 1 if nothing follows; how to publish, and where; the most bytes of a payload that is published; the payload; the place of
+-- the entry before it, in two halves, where it may be the repetition of one that is there.
 local fence, most, age, most_bytes, last = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local publish, channel, inline, payload = ARGV[6], ARGV[7], tonumber(ARGV[8]), ARGV[9]
 
@@ -15,7 +16,12 @@ else
         return {'unknown'}
     elseif shown < owner then
         return {'fenced'}
-    elseif ended then
+    end
+    local after_major, after_minor = tonumber(ARGV[10]), tonumber(ARGV[11])
+    if after_major and newest > 0 and (major > after_major or (major == after_major and newest > after_minor)) then
+        return {'ok', major, newest}
+    end
+    if ended then
         return {'ended'}
     end
 end
