@@ -60,6 +60,10 @@ interop: ## the official clients against the demo server
 cluster: ## conformance and interop through HAProxy, three replicas on one Redis
 	@scripts/cluster.sh
 
+soak: ## ten minutes of a fleet at work, after which nothing may be left behind
+	$(CARGO) build --locked -p trunkline
+	$(CARGO) test --locked -p trunkline-harness --test soak -- --ignored --nocapture
+
 fuzz: ## every fuzz target for FUZZ_SECONDS
 	@fuzz/run.sh $(FUZZ_SECONDS)
 

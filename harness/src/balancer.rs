@@ -149,10 +149,20 @@ impl Balancer {
         let wait = Wait::new(&format!("the start of {}", self.process.name()), wait::START);
         loop {
             self.process.check()?;
-            match TcpStream::connect(self.address()).await {
-                Ok(_) => return Ok(()),
+            match self.answers().await {
+                Ok(()) => return Ok(()),
                 Err(error) => wait.again(&error).await?,
             }
+        }
+    }
+
+    async fn answers(&self) -> Result<(), HarnessError> {
+        let failed = |source| HarnessError::Connection { server: self.process.name().to_owned(), source };
+        TcpStream::connect(self.address()).await.map_err(failed)?;
+        match self.kind {
+            // Its runtime socket gets its name a moment after the port is open.
+            Kind::Haproxy => haproxy::up(&self.scratch).await.map(drop),
+            Kind::Nginx => Ok(()),
         }
     }
 }

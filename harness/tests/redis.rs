@@ -167,12 +167,13 @@ async fn a_replica_takes_the_place_of_its_primary() {
     assert_eq!(redis.command(&["GET", "a"]).await.unwrap(), text("1"));
     redis.command(&["SET", "b", "2"]).await.unwrap();
 
-    // The old primary comes back as a replica, and can take over again.
+    // The old primary comes back, and is in step: whichever is killed, the other takes over. On a busy machine the
+    // sentinels may have changed their minds meanwhile.
     redis.restart_with_data().await.unwrap();
-    assert_ne!(redis.primary().port(), first);
+    let second = redis.primary().port();
     redis.kill_primary();
     redis.await_failover(FAILOVER).await.unwrap();
-    assert_eq!(redis.primary().port(), first);
+    assert_ne!(redis.primary().port(), second);
     assert_eq!(redis.command(&["GET", "b"]).await.unwrap(), text("2"));
 
     redis.restart_empty().await.unwrap();

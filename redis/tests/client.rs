@@ -7,7 +7,7 @@ use std::time::Duration;
 use redis::{Pipeline, Value, cmd};
 use trunkline_harness::{
     cut::{Cut, Severed},
-    redis::{Options, Sentinel, Standalone, User},
+    redis::{Cluster, Node, Options, Sentinel, Standalone, User},
     wait::Wait,
 };
 use trunkline_redis::{Client, Failure, OpenError, Script, Settings};
@@ -236,6 +236,30 @@ async fn sentinels_that_are_away_are_said_to_be_and_found_again() {
     answers(&client).await;
     let unknown = open(&redis.url().replace("/trunkline", "/other"));
     assert!(ping(&unknown).await.is_err());
+}
+
+/// Between two nodes a slot is on both: what has been moved is asked for with leave, and what is new is made there.
+#[tokio::test]
+async fn a_key_on_its_way_to_another_node_is_found() {
+    let mut redis = Cluster::start().await.unwrap();
+    let client = open(&redis.url());
+    let () = client.run(b"{k}", cmd("SET").arg("{k}").arg("v")).await.unwrap();
+    let slot = redis.slot("{k}").await.unwrap();
+    let from = redis.owner(slot).await.unwrap();
+    let (nodes, slot) = (redis.nodes(), slot.to_string());
+    let (source, target) = (&nodes[from], &nodes[(from + 1) % 3]);
+    let id = async |node: &Node| node.command(&["CLUSTER", "MYID"]).await.unwrap().text().unwrap();
+    target.command(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &id(source).await]).await.unwrap();
+    source.command(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &id(target).await]).await.unwrap();
+    let port = target.port().to_string();
+    source.command(&["MIGRATE", "127.0.0.1", &port, "{k}", "0", "5000"]).await.unwrap();
+
+    let held: String = client.run(b"{k}", cmd("GET").arg("{k}")).await.unwrap();
+    assert_eq!(held, "v");
+    let mut pipeline = Pipeline::new();
+    pipeline.cmd("INCR").arg("{k}n").cmd("GET").arg("{k}").cmd("INCR").arg("{k}n");
+    let values = client.run_all(b"{k}n", &pipeline).await.unwrap();
+    assert_eq!(values, [Value::Int(1), Value::BulkString(b"v".to_vec()), Value::Int(2)]);
 }
 
 #[test]

@@ -204,7 +204,8 @@ mod tests {
             ("sub:x://a", "1"),
             ("v:key", "7"),
         ];
-        let record = written.iter().fold(Record::default(), |record, (name, value)| record.with(name, *value));
+        let record =
+            written.iter().fold(Record::default(), |record, (name, value)| record.with(name, *value));
         let read = SessionRecord::read(&record).unwrap();
         assert_eq!((read.revision, read.open), (Revision::V2025_11_25, true));
         assert_eq!(read.log_level, Some(LogLevel::Error));

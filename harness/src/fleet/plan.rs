@@ -19,7 +19,7 @@ pub(super) const SHARED: u16 = 2;
 /// How many clients of each revision, relative to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mix {
-    /// 2024-11-05, over HTTP+SSE.
+    /// 2024-11-05, as clients speak it that use the MCP endpoint with sessions. HTTP+SSE is not spoken.
     pub v2024_11_05: u32,
     /// 2025-03-26.
     pub v2025_03_26: u32,
@@ -75,7 +75,7 @@ pub(super) enum Resource {
 // === impl Mix ===
 
 impl Default for Mix {
-    /// All that are spoken over streamable HTTP, evenly.
+    /// All that were made for streamable HTTP, evenly.
     fn default() -> Self {
         Self { v2024_11_05: 0, v2025_03_26: 1, v2025_06_18: 1, v2025_11_25: 1, v2026_07_28: 1 }
     }

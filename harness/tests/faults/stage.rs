@@ -80,9 +80,14 @@ impl Stage {
     }
 
     /// Ends the clients, and reads what they noted.
-    pub(crate) async fn end(self) -> Seen {
+    pub(crate) async fn end(mut self) -> Seen {
         let report = self.fleet.stop().await;
         println!("{}\n{report}", self.name);
+        if !report.violations(&[]).is_empty() {
+            for replica in self.cluster.replicas() {
+                println!("{}:\n{}", replica.name(), replica.logs_tail());
+            }
+        }
         Seen { report }
     }
 }

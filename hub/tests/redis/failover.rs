@@ -75,6 +75,32 @@ async fn a_log_that_moves_to_another_node_is_followed_there() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lost_connections_to_all_nodes_lose_nothing() {
+    let redis = Cluster::start().await.unwrap();
+    let [here, there] = [hub(&redis.url(), blind()), hub(&redis.url(), blind())];
+    let topics: Vec<_> = (0..12).map(|n| topic(&format!("s{n}/1"))).collect();
+    let mut followers = Vec::new();
+    for topic in &topics {
+        insist(&here, topic, None, 0).await;
+        followers.push(there.follow(topic, Position::default()).await.unwrap());
+    }
+    for round in 1..=5 {
+        redis.client_kill_pubsub().await.unwrap();
+        for topic in &topics {
+            say(&here, topic, None, round).await.unwrap();
+        }
+        for follower in &mut followers {
+            assert_eq!(number(&entry(follower).await), round - 1);
+        }
+    }
+    // What came last comes without another message.
+    for follower in &mut followers {
+        assert_eq!(number(&entry(follower).await), 5);
+    }
+    until("all to be heard", || async { there.health().deaf_for }, Option::is_none).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_clock_that_goes_back_does_not_take_places_along() {
     let redis = Standalone::start(Options::default()).await.unwrap();
     let hub = hub(&redis.url(), limits());

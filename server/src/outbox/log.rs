@@ -12,8 +12,8 @@ use trunkline_hub::{Fence, Hub, HubError, HubFuture, Position, Retention, Topic}
 
 use super::{Note, Undeliverable, sealed};
 
-/// How long a message waits for a hub that is away, before its stream is given up. 60 s: longer than a failover or a restart
-/// of Redis takes, and as long as most clients wait for an answer.
+/// How long what is said before the answer waits for a hub that is away. 60 s: longer than a failover or a restart of Redis
+/// takes, and as long as most clients wait. An answer waits as long as its log is kept.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The first pause before a message is tried again; it doubles up to the last.
@@ -93,7 +93,9 @@ impl LogCarrier {
         log: &mut Option<Writer>,
         may_repeat: bool,
     ) -> Result<(), Undeliverable> {
-        let fence = self.logs.hub.claim(&self.topic(), self.logs.retention).await?;
+        let Logs { hub, retention, .. } = &*self.logs;
+        let topic = self.topic();
+        let fence = patiently(PATIENCE, || hub.claim(&topic, *retention)).await?;
         let writer = log.insert(Writer::new(fence, Position::default()));
         self.note(writer, may_repeat).await
     }
@@ -117,7 +119,7 @@ impl LogCarrier {
     pub(super) async fn share(&self, frame: Bytes) -> Result<(), Undeliverable> {
         let Logs { hub, retention, .. } = &*self.logs;
         let (topic, entry) = (self.topic(), sealed(&frame));
-        patiently(|| hub.append(&topic, None, *retention, entry.clone(), false)).await?;
+        patiently(retention.age, || hub.append(&topic, None, *retention, entry.clone(), false)).await?;
         Ok(())
     }
 
@@ -145,24 +147,27 @@ impl LogCarrier {
         let Logs { hub, retention, .. } = &*self.logs;
         let topic = self.topic();
         let append = || hub.append_after(&topic, fence, previous, *retention, entry.clone(), last);
-        writer.previous = patiently(append).await?;
+        writer.previous = patiently(if last { retention.age } else { PATIENCE }, append).await?;
         writer.unnoted += 1;
         writer.unnoted_bytes += size;
         Ok(())
     }
 }
 
-/// Appends, and waits for a hub that is away: what is not in the log is lost to the client.
-async fn patiently<'a>(append: impl Fn() -> HubFuture<'a, Position>) -> Result<Position, HubError> {
+/// Does a step, and waits for a hub that is away: what is not in the log is lost to the client.
+async fn patiently<'a, T>(
+    patience: Duration,
+    step: impl Fn() -> HubFuture<'a, T>,
+) -> Result<T, HubError> {
     let began = Instant::now();
     let mut pause = FIRST_PAUSE;
     loop {
-        match append().await {
-            Err(HubError::Unavailable { .. }) if began.elapsed() < PATIENCE => {
+        match step().await {
+            Err(HubError::Unavailable { .. }) if began.elapsed() < patience => {
                 tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..=1.0))).await;
                 pause = (pause * 2).min(LAST_PAUSE);
             }
-            appended => return appended,
+            done => return done,
         }
     }
 }

@@ -76,6 +76,8 @@ pub(crate) enum Output {
     Plain(Replies),
     /// A stream.
     Stream(Source),
+    /// Nothing: there was to be a stream, and the hub did not take it.
+    Broken,
 }
 
 /// Why something could not be said.
@@ -124,6 +126,8 @@ enum Phase {
     Plain(Replies),
     /// Something was said first.
     Streaming(Stream),
+    /// There was to be a stream, and the hub did not take it.
+    Broken,
     /// All is said.
     Closed,
 }
@@ -245,6 +249,10 @@ impl Outbox {
                 Some(Output::Plain(replies))
             }
             Phase::Streaming(stream) => stream.source.take().map(Output::Stream),
+            Phase::Broken => {
+                state.phase = Phase::Closed;
+                Some(Output::Broken)
+            }
             Phase::Plain(_) | Phase::Closed => None,
         }
     }
@@ -277,7 +285,11 @@ impl Outbox {
         if let Carrier::Log(carrier) = &self.carrier {
             // The log begins with an entry that says nothing to the client: one that has seen no more than the stream's
             // beginning resumes after it, and is told if the log is gone by then.
-            carrier.begin(log, self.may_repeat()).await?;
+            if let Err(error) = carrier.begin(log, self.may_repeat()).await {
+                self.state.lock().phase = Phase::Broken;
+                self.changed.notify_one();
+                return Err(error);
+            }
         }
         for reply in replies {
             self.write(log, reply.body, false).await?;
@@ -314,7 +326,7 @@ impl Outbox {
     async fn write(&self, log: &mut Option<Writer>, frame: Bytes, last: bool) -> Result<(), Undeliverable> {
         let queue = match &self.state.lock().phase {
             Phase::Streaming(stream) => stream.queue.clone(),
-            Phase::Plain(_) | Phase::Closed => return Err(Undeliverable::Closed),
+            Phase::Plain(_) | Phase::Broken | Phase::Closed => return Err(Undeliverable::Closed),
         };
         if frame.is_empty() && (queue.is_some() || !last) {
             return Ok(());

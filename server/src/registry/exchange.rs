@@ -305,7 +305,9 @@ impl Exchange {
         if self.services().store.create(&used, Record::default(), kept).await? {
             return Ok(());
         }
-        Err(HandlerError::new("these answers were used already; call again without requestState to be asked anew"))
+        Err(HandlerError::new(
+            "these answers were used already; call again without requestState to be asked anew",
+        ))
     }
 
     /// Values that outlive this call: the session's where the client has one. Without a session they belong to a handle,

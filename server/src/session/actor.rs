@@ -11,10 +11,7 @@ use super::{
     live::LiveSession,
     messages::{Listen, ListenerGone, SetLevel, Stop, Subscribe, Unsubscribe},
 };
-use crate::{
-    error::Refusal,
-    record::{SessionRecord, field},
-};
+use crate::{error::Refusal, record::field};
 
 /// Messages that wait for a session. One client sends them, each after an HTTP request; past this, senders wait.
 const MAILBOX: usize = 32;
@@ -75,7 +72,7 @@ impl Handler<SetLevel> for SessionActor {
         AtomicResponse::new(Box::pin(
             async move {
                 set(&session, field::LOG_LEVEL, value).await?;
-                change(&session, |record| record.log_level = Some(level));
+                session.change_record(|record| record.log_level = Some(level));
                 Ok(())
             }
             .into_actor(self),
@@ -98,7 +95,9 @@ impl Handler<Subscribe> for SessionActor {
                     )));
                 }
                 set(&session, &subscription_field(&uri), Bytes::from_static(b"1")).await?;
-                change(&session, |record| record.subscriptions.insert(uri));
+                session.change_record(|record| {
+                    record.subscriptions.insert(uri.clone());
+                });
                 Ok(())
             }
             .into_actor(self),
@@ -116,7 +115,9 @@ impl Handler<Unsubscribe> for SessionActor {
                 let store = &session.services().store;
                 let removed = store.remove(&key(&session), &subscription_field(&uri)).await?;
                 removed.ok_or(Refusal::SessionUnknown)?;
-                change(&session, |record| record.subscriptions.remove(&uri));
+                session.change_record(|record| {
+                    record.subscriptions.remove(&uri);
+                });
                 Ok(())
             }
             .into_actor(self),
@@ -144,11 +145,4 @@ fn subscription_field(uri: &str) -> String {
 async fn set(session: &LiveSession, field: &str, value: Bytes) -> Result<(), Refusal> {
     let alive = session.services().store.set(&key(session), field, value).await?;
     if alive { Ok(()) } else { Err(Refusal::SessionUnknown) }
-}
-
-/// What was written is seen by the next request here at once, without reading it back.
-fn change<T>(session: &LiveSession, change: impl FnOnce(&mut SessionRecord) -> T) {
-    let mut record = SessionRecord::clone(&session.record());
-    let _before = change(&mut record);
-    session.replace_record(record);
 }

@@ -148,7 +148,9 @@ mod tests {
     }
 
     fn call(tool: &str) -> Bytes {
-        json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": tool}}).to_string().into()
+        json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": tool}})
+            .to_string()
+            .into()
     }
 
     fn answer(text: &str) -> Bytes {
@@ -167,7 +169,11 @@ mod tests {
         let nothing = tokio::time::timeout(TERM, calls.lost()).await;
         assert!(nothing.is_err(), "the replica is there");
         a.fall_asleep();
-        let log = LogCarrier::of_connection(b.core.services.logs.clone(), peer.session().id().clone(), Bytes::new());
+        let log = LogCarrier::of_connection(
+            b.core.services.logs.clone(),
+            peer.session().id().clone(),
+            Bytes::new(),
+        );
         (cluster, calls, log)
     }
 

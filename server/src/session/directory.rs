@@ -1,7 +1,10 @@
 //! The sessions of this replica: found here, or read from the store once, however many requests ask at the same time.
 
 use std::{
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -26,11 +29,19 @@ pub(crate) struct Directory {
     services: Arc<Services>,
     /// By ids that we minted: nobody can choose keys that collide, and a quick hash will do.
     live: DashMap<Arc<str>, Arc<LiveSession>, foldhash::fast::RandomState>,
-    /// One at a time reads a session that is not here.
-    reading: DashMap<Arc<str>, Arc<Mutex<()>>>,
+    /// One at a time reads a session.
+    reading: DashMap<Arc<str>, Arc<Reading>>,
     started: Instant,
     init_ttl: Duration,
     admission: Arc<Admission>,
+}
+
+/// A session that is being read.
+#[derive(Debug, Default)]
+struct Reading {
+    turn: Mutex<()>,
+    /// It has changed while nothing of it was here that could be marked.
+    changed: AtomicBool,
 }
 
 // === impl Directory ===
@@ -107,8 +118,7 @@ impl Directory {
         let here = self.live.get(id).map(|entry| entry.value().clone());
         let session = match here {
             Some(session) if session.is_fresh() && !self.may_have_expired(&session) => session,
-            Some(session) => self.refresh(session).await?,
-            None => self.read(id).await?,
+            _ => self.read(id).await?,
         };
         if !session.belongs_to(principal) {
             return Err(Refusal::SessionUnknown);
@@ -145,12 +155,19 @@ impl Directory {
         while let Some(change) = changes.next().await {
             match change {
                 Change::Record(key) if key.kind == Kind::Session => {
+                    // In this order: whoever reads looks at the mark once the session is here.
+                    if let Some(reading) = self.reading.get(&*key.id) {
+                        reading.changed.store(true, Ordering::Release);
+                    }
                     if let Some(session) = self.live.get(&*key.id) {
                         session.mark_stale();
                     }
                 }
                 Change::Record(_) => {}
-                Change::Unknown => self.live.iter().for_each(|session| session.mark_stale()),
+                Change::Unknown => {
+                    self.reading.iter().for_each(|reading| reading.changed.store(true, Ordering::Release));
+                    self.live.iter().for_each(|session| session.mark_stale());
+                }
             }
         }
     }
@@ -175,48 +192,50 @@ impl Directory {
         });
     }
 
+    /// Reads a session that is not here, or has changed since it was read.
     async fn read(&self, id: &str) -> Result<Arc<LiveSession>, Refusal> {
         // An id that no key of ours signed costs the store nothing.
         if !self.services.keys.verify_session_id(id) {
             return Err(Refusal::SessionUnknown);
         }
         let id: Arc<str> = Arc::from(id);
-        let gate = self.reading.entry(id.clone()).or_default().clone();
-        let turn = gate.lock().await;
+        let reading = self.reading.entry(id.clone()).or_default().clone();
+        let turn = reading.turn.lock().await;
         let result = match self.here(&id) {
-            Some(session) if session.is_fresh() => Ok(session),
+            Some(session) if session.is_fresh() && !self.may_have_expired(&session) => Ok(session),
             // The same one is kept: calls and streams of those who went before hang on it.
             Some(session) => self.refresh(session).await,
-            None => self.read_from_store(&id).await,
+            None => self.read_from_store(&id, &reading).await,
         };
         drop(turn);
-        // Those who wait on the gate hold it; it goes with the last of them.
-        self.reading.remove_if(&id, |_, gate| Arc::strong_count(gate) <= 2);
+        // Those who wait for their turn hold it; it goes with the last of them.
+        self.reading.remove_if(&id, |_, reading| Arc::strong_count(reading) <= 2);
         result
     }
 
-    async fn read_from_store(&self, id: &Arc<str>) -> Result<Arc<LiveSession>, Refusal> {
+    async fn read_from_store(&self, id: &Arc<str>, reading: &Reading) -> Result<Arc<LiveSession>, Refusal> {
+        reading.changed.store(false, Ordering::Release);
         let record = self.load(id).await?;
         self.services.metrics.restored();
         let session = Arc::new(LiveSession::new(id.clone(), record, self.services.clone(), self.now()));
         self.live.insert(id.clone(), session.clone());
+        if reading.changed.load(Ordering::Acquire) {
+            session.mark_stale();
+        }
         Ok(session)
     }
 
     async fn refresh(&self, session: Arc<LiveSession>) -> Result<Arc<LiveSession>, Refusal> {
-        // A change that comes while we read marks the session again.
-        session.begin_refresh();
+        let begun = session.begin_refresh();
         match self.load(session.id()).await {
             Ok(record) => {
-                session.replace_record(record);
+                session.end_refresh(begun, record);
                 Ok(session)
             }
-            Err(Refusal::SessionUnknown) => {
-                self.close(session.id());
-                Err(Refusal::SessionUnknown)
-            }
             Err(refusal) => {
-                session.mark_stale();
+                if matches!(refusal, Refusal::SessionUnknown) {
+                    self.close(session.id());
+                }
                 Err(refusal)
             }
         }

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -55,8 +55,9 @@ pub(crate) struct LiveSession {
     actor: OnceLock<Addr<SessionActor>>,
     /// Fires when the session is over; every stream of it listens.
     closed: CancellationToken,
-    /// The record has changed since it was read.
-    stale: AtomicBool,
+    /// How often the record is known to have changed, and how often it had when it was read: equal while it may be used.
+    changes: AtomicU64,
+    read_at: AtomicU64,
     /// When it was last used and when its expiry was last renewed, in milliseconds of the directory's clock.
     used: AtomicU64,
     renewed: AtomicU64,
@@ -86,7 +87,8 @@ impl LiveSession {
             machine: Mutex::new(Machine::live(bounds)),
             actor: OnceLock::new(),
             closed: CancellationToken::new(),
-            stale: AtomicBool::new(false),
+            changes: AtomicU64::new(0),
+            read_at: AtomicU64::new(0),
             used: AtomicU64::new(now),
             renewed: AtomicU64::new(0),
             streams: AtomicUsize::new(0),
@@ -115,9 +117,13 @@ impl LiveSession {
         self.record.load().principal == *principal
     }
 
-    /// Replaces what was read.
-    pub(super) fn replace_record(&self, record: SessionRecord) {
-        self.record.store(Arc::new(record));
+    /// Changes what was read as the store was changed, so that the next request here sees it.
+    pub(super) fn change_record(&self, change: impl Fn(&mut SessionRecord)) {
+        self.record.rcu(|record| {
+            let mut changed = SessionRecord::clone(record);
+            change(&mut changed);
+            changed
+        });
     }
 
     /// Fires when the session is over.
@@ -216,17 +222,24 @@ impl LiveSession {
 
     /// The record has changed: it is read again before it is next used.
     pub(super) fn mark_stale(&self) {
-        self.stale.store(true, Ordering::Release);
+        self.changes.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Whether the record may be used as it is.
     pub(super) fn is_fresh(&self) -> bool {
-        !self.stale.load(Ordering::Acquire)
+        self.read_at.load(Ordering::Acquire) == self.changes.load(Ordering::Acquire)
     }
 
-    /// About to read the record again: changes from now on count.
-    pub(super) fn begin_refresh(&self) {
-        self.stale.store(false, Ordering::Release);
+    /// About to read the record again: a change after this makes what is read stale. The record there is stays stale until
+    /// it is replaced, so that nobody is served from it meanwhile.
+    pub(super) fn begin_refresh(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// Puts what was read in the place of the record. To be called by one at a time.
+    pub(super) fn end_refresh(&self, begun: u64, record: SessionRecord) {
+        self.record.store(Arc::new(record));
+        self.read_at.store(begun, Ordering::Release);
     }
 
     /// Whether its expiry was last renewed before a time.

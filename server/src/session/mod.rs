@@ -2,8 +2,8 @@
 
 mod actor;
 mod admission;
-mod connection;
 mod asker;
+mod connection;
 mod directory;
 mod encode;
 mod lease;

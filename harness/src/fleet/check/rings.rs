@@ -145,7 +145,8 @@ fn compare(touches: &[Touch], heard: &[(At, u16)], epoch: &Epoch) -> Finding {
     let mut found = Finding::default();
     // Those under way when the stream was opened may be heard.
     let mut next = touches.partition_point(|touch| touch.over < epoch.opened);
-    let mut missing: BTreeSet<usize> = BTreeSet::new();
+    // And those of which nobody knows: they may be made later than their client waited for.
+    let mut missing: BTreeSet<usize> = (0..next).filter(|place| !touches[*place].sure).collect();
     for (at, slot) in heard {
         match place(touches, next, *slot, *at) {
             Some(place) if place >= next => {

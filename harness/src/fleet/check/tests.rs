@@ -451,6 +451,24 @@ fn a_change_that_may_have_been_made_may_be_heard() {
     found(&of(&[0, 1, 3]), &[(Count::EventsLost, 1)]);
 }
 
+/// Its client has given it up before anybody listened, and it is made all the same.
+#[test]
+fn a_change_that_was_given_up_may_be_made_later() {
+    let mut other = Story::new(1, &[]);
+    other.touches(0, 0..2).broken(Kind::Touch { ring: 0, slot: 2 }).wait(2).touches(0, 3..5);
+    let of = |heard: &[u16]| {
+        let mut listener = Story::new(0, &[0]);
+        listener.wait(1).listens();
+        listener.wait(5).hears(0, heard.iter().copied());
+        report(&[&listener, &other])
+    };
+    for may in [&[2, 3, 4][..], &[3, 4], &[3, 4, 2]] {
+        found(&of(may), &[]);
+    }
+    found(&of(&[1, 3, 4]), &[(Count::EventsDuplicated, 1)]);
+    found(&of(&[2, 2, 3, 4]), &[(Count::EventsDuplicated, 1)]);
+}
+
 #[test]
 fn a_change_that_was_refused_was_not_made() {
     let mut listener = Story::new(0, &[0]);

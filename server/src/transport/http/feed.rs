@@ -1,12 +1,12 @@
 //! What flows into a stream: the log of a call, the queue of one, or what a session listens to; and what ends it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
-use trunkline_hub::{Delivery, Follower, Position, Topic};
+use trunkline_hub::{Delivery, Follower, Hub, HubError, Position, Topic};
 
 use super::{Endpoint, event_id::EventIds};
 use crate::{
@@ -40,7 +40,7 @@ pub(super) enum Feed {
     /// The log of a call.
     Call {
         /// Reads it.
-        follower: Follower,
+        log: CallLog,
         /// Writes the ids of its events.
         ids: EventIds,
         /// Whether the revision begins streams with an id and no data.
@@ -85,6 +85,15 @@ pub(super) enum Feed {
         /// The place it begins at, to be written first.
         begin: Option<Position>,
     },
+}
+
+/// The log of a call, from a place on. The call runs, whether its log can be read at the moment or not.
+pub(super) struct CallLog {
+    hub: Arc<dyn Hub>,
+    topic: Topic,
+    after: Position,
+    /// None until the hub could be reached.
+    follower: Option<Follower>,
 }
 
 /// The connection of an HTTP+SSE client. Its session cannot be had by another one, and ends with it.
@@ -145,11 +154,11 @@ impl Feed {
             Source::Queue(queue) => Ok(Self::Queue(queue)),
             Source::Log(log) => {
                 let services = &endpoint.core.services;
-                let follower = services.hub.follow(&log.topic(), Position::default()).await?;
+                let log_of_call = CallLog::new(services.hub.clone(), log.topic(), Position::default()).await?;
                 let ids = EventIds::of_call(&services.keys, log.session(), log.stream());
                 let priming = context.caller.revision.features().priming;
                 let metrics = services.metrics.clone();
-                Ok(Self::Call { follower, ids, priming, done: false, metrics, _watch: None })
+                Ok(Self::Call { log: log_of_call, ids, priming, done: false, metrics, _watch: None })
             }
         }
     }
@@ -158,11 +167,11 @@ impl Feed {
     pub(super) async fn next(&mut self) -> Option<Piece> {
         match self {
             Self::Queue(queue) => queue.recv().await.map(|data| Piece::Message { id: None, data }),
-            Self::Call { follower, ids, priming, done, metrics, .. } => {
+            Self::Call { log, ids, priming, done, metrics, .. } => {
                 if *done {
                     return None;
                 }
-                let piece = next_of_call(follower, ids, priming, done).await;
+                let piece = next_of_call(log, ids, priming, done).await;
                 if matches!(piece, Some(Piece::Gap)) {
                     metrics.gap();
                 }
@@ -211,13 +220,13 @@ impl Feed {
 }
 
 async fn next_of_call(
-    follower: &mut Follower,
+    log: &mut CallLog,
     ids: &EventIds,
     priming: &mut bool,
     done: &mut bool,
 ) -> Option<Piece> {
     loop {
-        match follower.next().await? {
+        match log.next().await? {
             Ok(Delivery::Entry(entry)) => {
                 *done = entry.last;
                 let id = ids.at(entry.position);
@@ -264,6 +273,39 @@ async fn next_of_connection(
             Some(Ok(Delivery::Gap) | Err(_)) => return None,
             Some(Ok(Delivery::Gone)) | None => {
                 *follower = core.services.hub.follow(topic, Position::default()).await.ok()?;
+            }
+        }
+    }
+}
+
+// === impl CallLog ===
+
+impl CallLog {
+    /// The log after a place. If the hub is away it is read as soon as it is back.
+    ///
+    /// # Errors
+    /// That it can never be read.
+    pub(super) async fn new(hub: Arc<dyn Hub>, topic: Topic, after: Position) -> Result<Self, HubError> {
+        let follower = match hub.follow(&topic, after).await {
+            Ok(follower) => Some(follower),
+            Err(HubError::Unavailable { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        Ok(Self { hub, topic, after, follower })
+    }
+
+    /// What is read next. Nothing is lost if the future is dropped before it is done.
+    async fn next(&mut self) -> Option<Result<Delivery, HubError>> {
+        /// The pause before the hub is tried again.
+        const PAUSE: Duration = Duration::from_millis(250);
+        loop {
+            if let Some(follower) = &mut self.follower {
+                return follower.next().await;
+            }
+            match self.hub.follow(&self.topic, self.after).await {
+                Ok(follower) => self.follower = Some(follower),
+                Err(HubError::Unavailable { .. }) => tokio::time::sleep(PAUSE).await,
+                Err(error) => return Some(Err(error)),
             }
         }
     }

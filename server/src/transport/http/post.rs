@@ -171,6 +171,7 @@ impl Post<'_> {
                 }
                 Ok(reply::plain(self.endpoint, self.accept, replies, false, None))
             }
+            Output::Broken => Err(Refusal::BackendUnavailable("the hub")),
             Output::Stream(source) => {
                 let feed = Box::pin(Feed::of_call(self.endpoint, source, context)).await?;
                 let farewell = matches!(feed, Feed::Queue(_)).then(|| given_up(&incoming.request.id));
@@ -301,6 +302,7 @@ impl Post<'_> {
         }
         match self.output(&outbox).await? {
             Output::Plain(replies) => Ok(reply::plain(self.endpoint, self.accept, replies, true, None)),
+            Output::Broken => Err(Refusal::BackendUnavailable("the hub")),
             Output::Stream(source) => {
                 let feed = Feed::of_call(self.endpoint, source, &context).await?;
                 Ok(sse(self.endpoint, feed, Ends::of_call(self.endpoint, &context), None))
