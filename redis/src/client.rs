@@ -17,6 +17,7 @@ use crate::{
     line::{Line, Request, lost, timed_out},
     node::{Lanes, Node},
     pushes::Links,
+    replicas,
     sentinel::{self, Informants},
     topology::{Place, Topology, slot},
 };
@@ -34,6 +35,8 @@ struct Inner {
     maker: Maker,
     topology: watch::Receiver<Arc<Topology>>,
     refresh: Refresh,
+    /// Whether the primary has a replica in step, where changes wait for one.
+    replicated: Option<watch::Receiver<Option<bool>>>,
 }
 
 /// What every part of a client is made with.
@@ -85,28 +88,33 @@ impl Client {
             health: Record::default(),
             settings: Arc::new(settings),
         };
-        let (topology, refresh) = match &maker.settings.address.mode {
+        let waits = maker.settings.replicas > 0;
+        let (topology, refresh, replicated) = match &maker.settings.address.mode {
             Mode::Standalone => {
                 let host = maker.settings.address.hosts[0].clone();
                 let id = NodeId(host.to_string().into());
-                let node = maker.node(&id, &watch::channel(Place::At(host)).1);
-                (watch::channel(Arc::new(Topology::single(node))).1, Refresh::never())
+                let place = watch::channel(Place::At(host)).1;
+                let replicated = waits.then(|| replicas::follow(&maker, &id, &place));
+                let node = maker.node(&id, &place);
+                (watch::channel(Arc::new(Topology::single(node))).1, Refresh::never(), replicated)
             }
             Mode::Sentinel { master } => {
                 let (primary, place) = watch::channel(Place::Unknown);
                 let lost = Arc::clone(&maker.lost);
                 maker.runtime.spawn(sentinel::follow(informants, master.clone(), primary, lost));
-                let node = maker.node(&NodeId(master.as_str().into()), &place);
-                (watch::channel(Arc::new(Topology::single(node))).1, Refresh::never())
+                let id = NodeId(master.as_str().into());
+                let replicated = waits.then(|| replicas::follow(&maker, &id, &place));
+                let node = maker.node(&id, &place);
+                (watch::channel(Arc::new(Topology::single(node))).1, Refresh::never(), replicated)
             }
             Mode::Cluster => {
                 let (sender, topology) = watch::channel(Arc::default());
                 let (follower, refresh) = cluster::Follower::new(informants, maker.clone(), sender);
                 maker.runtime.spawn(follower.follow());
-                (topology, refresh)
+                (topology, refresh, None)
             }
         };
-        Ok(Self(Arc::new(Inner { maker, topology, refresh })))
+        Ok(Self(Arc::new(Inner { maker, topology, refresh, replicated })))
     }
 
     /// Runs a command on the node that has `key`.
@@ -233,6 +241,9 @@ impl Client {
         if !change || *replicas == 0 {
             return self.send(Via::Lanes, key, Request::One(cmd)).await;
         }
+        if !self.is_replicated().await? {
+            return self.send(Via::Lanes, key, Request::One(cmd)).await;
+        }
         let mut pipeline = Pipeline::with_capacity(2);
         let patience = u64::try_from(replicas_timeout.as_millis()).unwrap_or(u64::MAX).max(1);
         pipeline.add_command(cmd.clone()).cmd("WAIT").arg(*replicas).arg(patience);
@@ -242,6 +253,17 @@ impl Client {
             return Err(Failure::NotReplicated { confirmed, wanted: *replicas });
         }
         Ok(values)
+    }
+
+    /// Whether there is a replica to wait for. On a Cluster, where each primary has its own, there always is.
+    async fn is_replicated(&self) -> Result<bool, Failure> {
+        let Some(mut replicated) = self.0.replicated.clone() else { return Ok(true) };
+        let patience = self.settings().response_timeout;
+        let known = tokio::time::timeout(patience, replicated.wait_for(Option::is_some)).await;
+        match known {
+            Ok(Ok(known)) => Ok(known.unwrap_or(true)),
+            _ => Err(timed_out().into()).inspect_err(|failure| self.0.maker.health.failed(failure)),
+        }
     }
 
     /// Sends to the node that has the key, wherever that turns out to be.

@@ -33,6 +33,7 @@ mod keeper;
 mod line;
 mod node;
 mod pushes;
+mod replicas;
 mod script;
 mod sentinel;
 mod settings;

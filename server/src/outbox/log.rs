@@ -112,7 +112,15 @@ impl LogCarrier {
         if !last && self.wants_note(writer) {
             self.note(writer, may_repeat).await?;
         }
-        self.write(writer, frame, last).await
+        match self.write(writer, frame.clone(), last).await {
+            // Redis came back without it. Who waits for the log's beginning gets what is left of the call.
+            Err(Undeliverable::Hub(HubError::Unknown)) => {
+                self.begin(log, may_repeat).await?;
+                let writer = log.as_mut().ok_or(Undeliverable::Closed)?;
+                self.write(writer, frame, last).await
+            }
+            written => written,
+        }
     }
 
     /// Appends to a log that any replica writes. One that waited for the hub may come twice, and is told by its id.
@@ -155,10 +163,7 @@ impl LogCarrier {
 }
 
 /// Does a step, and waits for a hub that is away: what is not in the log is lost to the client.
-async fn patiently<'a, T>(
-    patience: Duration,
-    step: impl Fn() -> HubFuture<'a, T>,
-) -> Result<T, HubError> {
+async fn patiently<'a, T>(patience: Duration, step: impl Fn() -> HubFuture<'a, T>) -> Result<T, HubError> {
     let began = Instant::now();
     let mut pause = FIRST_PAUSE;
     loop {

@@ -41,6 +41,10 @@ use live::Listener;
 use messages::{Listen, ListenerGone};
 use peers::Signal;
 
+/// How long a replica may be deaf and ready: subscriptions that are made again at once, as when Redis cut them all, are no
+/// reason for every replica to leave its balancer together. What is said meanwhile is only late.
+const DEAF: Duration = Duration::from_secs(2);
+
 /// One replica's endpoint, without its transports.
 pub(crate) struct Core {
     /// What is served.
@@ -199,7 +203,8 @@ impl Core {
         if !self.leases.is_held() {
             return Some("the session store cannot be reached");
         }
-        self.services.hub.health().deaf_for.map(|_| "the hub cannot be reached")
+        let deaf = self.services.hub.health().deaf_for.filter(|deaf| *deaf >= DEAF);
+        deaf.map(|_| "the hub cannot be reached")
     }
 
     /// Tells the other replicas that this one is gone: what it has not brought to its end is theirs.

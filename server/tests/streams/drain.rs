@@ -74,14 +74,19 @@ fn a_running_call_is_finished_and_delivered_while_nothing_new_is_begun() {
     assert_eq!(server.admin_page("/livez").status(), 200);
 
     let hello = Request::post(&Session::hello("2025-11-25", &json!({})));
-    let listen = Modern::new("subscriptions/listen", &json!({"notifications": {}})).request();
-    for request in [hello, listen, Request::get().path("/sse")] {
+    for request in [hello, Request::get().path("/sse")] {
         let response = refused(&server, &request);
         assert_eq!(response.status(), 503, "{request:?}");
         let after: u64 = response.header("retry-after").unwrap().parse().unwrap();
         assert!((1..=60).contains(&after));
         assert_eq!(response.header("connection"), Some("close"));
     }
+    // Who would listen is told at once to do so elsewhere, and is refused nothing.
+    let listen = Modern::new("subscriptions/listen", &json!({"notifications": {}}));
+    let mut listening = server.stream(&listen.request());
+    assert_eq!(listening.message()["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(listening.message()["result"]["resultType"], "complete");
+    assert_eq!(listening.everything(), []);
     // What belongs to calls that run is taken as before, and whoever is still sent here is served.
     session.tool("echo", &json!({"text": "still here"}));
     assert_eq!(server.modern(&Modern::tool("echo", &json!({"text": "x"}))).status(), 200);

@@ -154,7 +154,8 @@ impl Feed {
             Source::Queue(queue) => Ok(Self::Queue(queue)),
             Source::Log(log) => {
                 let services = &endpoint.core.services;
-                let log_of_call = CallLog::new(services.hub.clone(), log.topic(), Position::default()).await?;
+                let log_of_call =
+                    CallLog::new(services.hub.clone(), log.topic(), Position::default()).await?;
                 let ids = EventIds::of_call(&services.keys, log.session(), log.stream());
                 let priming = context.caller.revision.features().priming;
                 let metrics = services.metrics.clone();

@@ -30,7 +30,8 @@ pub(super) async fn open(
         return Err(Refusal::NotAcceptable("text/event-stream"));
     }
     let core = &endpoint.core;
-    if endpoint.drain.is_draining() {
+    // In a shutdown it is acknowledged and ends well, as those that were open before: the client goes on elsewhere.
+    if endpoint.drain.is_closing() {
         return Err(Refusal::Draining);
     }
     let streams = i64::try_from(endpoint.settings.streams).unwrap_or(i64::MAX);

@@ -85,6 +85,11 @@ struct Post<'a> {
     body: &'a Bytes,
 }
 
+/// Whether the session of a request has ended.
+fn over(context: &Context) -> bool {
+    context.session.as_ref().is_some_and(|session| session.closed().is_cancelled())
+}
+
 // === impl Post ===
 
 impl Post<'_> {
@@ -165,6 +170,10 @@ impl Post<'_> {
             None => Box::pin(self.output(&outbox)).await?,
         };
         match output {
+            // Nothing to say, and not since the client cancelled it: its session ended under the call.
+            Output::Plain(replies) if replies.status() == 202 && over(context) => {
+                Err(Refusal::SessionUnknown)
+            }
             Output::Plain(replies) => {
                 if let Some(guard) = guard {
                     guard.disarm();
