@@ -7,7 +7,11 @@ mod log;
 mod note;
 
 use std::{
-    sync::atomic::{AtomicBool, Ordering},
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -184,16 +188,35 @@ impl Outbox {
     }
 
     /// Says something before the answer, which makes the answer a stream.
-    pub(crate) async fn send(&self, frame: Bytes) -> Result<(), Undeliverable> {
-        let mut log = self.log.lock().await;
-        self.switch(&mut log).await?;
-        self.write(&mut log, frame, false).await
+    pub(crate) async fn send(self: &Arc<Self>, frame: Bytes) -> Result<(), Undeliverable> {
+        self.to_the_end(|outbox| async move {
+            let mut log = outbox.log.lock().await;
+            outbox.switch(&mut log).await?;
+            outbox.write(&mut log, frame, false).await
+        })
+        .await
     }
 
     /// Makes the answer a stream, if it is not one yet. What was answered before goes first.
-    pub(crate) async fn open(&self) -> Result<(), Undeliverable> {
-        let mut log = self.log.lock().await;
-        self.switch(&mut log).await
+    pub(crate) async fn open(self: &Arc<Self>) -> Result<(), Undeliverable> {
+        self.to_the_end(|outbox| async move {
+            let mut log = outbox.log.lock().await;
+            outbox.switch(&mut log).await
+        })
+        .await
+    }
+
+    /// Writes to the end, whoever stops waiting for it: of an entry that was given up half way nobody knows whether it is in the
+    /// log, and the next one could be taken for it.
+    async fn to_the_end<W>(self: &Arc<Self>, write: impl FnOnce(Arc<Self>) -> W) -> Result<(), Undeliverable>
+    where
+        W: Future<Output = Result<(), Undeliverable>> + Send + 'static,
+    {
+        let writing = write(self.clone());
+        match self.carrier {
+            Carrier::Log(_) => tokio::spawn(writing).await.unwrap_or(Err(Undeliverable::Closed)),
+            _ => writing.await,
+        }
     }
 
     /// Says to other replicas that this one goes on with the request, where its answer comes on a stream that many share.
@@ -205,15 +228,18 @@ impl Outbox {
     }
 
     /// Gives one answer. The last one ends a stream that is this request's own.
-    pub(crate) async fn respond(&self, reply: Reply) -> Result<(), Undeliverable> {
+    pub(crate) async fn respond(self: &Arc<Self>, reply: Reply) -> Result<(), Undeliverable> {
         let Some(reply) = self.keep(reply) else { return Ok(()) };
-        let mut log = self.log.lock().await;
-        let last = self.count_answer();
-        let written = self.write(&mut log, reply.body, last).await;
-        if last && let Phase::Streaming(stream) = &mut self.state.lock().phase {
-            stream.queue = None;
-        }
-        written
+        self.to_the_end(|outbox| async move {
+            let mut log = outbox.log.lock().await;
+            let last = outbox.count_answer();
+            let written = outbox.write(&mut log, reply.body, last).await;
+            if last && let Phase::Streaming(stream) = &mut outbox.state.lock().phase {
+                stream.queue = None;
+            }
+            written
+        })
+        .await
     }
 
     /// Leaves the request without an answer: this replica's part in it is over. A log goes on without one, so that another

@@ -1,7 +1,7 @@
 //! Questions to the client, written once and asked the way its revision has: as a request on the call's stream, in a
 //! further round of the call, or through a task.
 
-use std::{fmt, future::Future, pin::Pin};
+use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
 use serde_json::{Value, value::RawValue};
 use trunkline_protocol::{
@@ -50,7 +50,7 @@ pub(crate) trait Asker: Send + Sync {
     fn ask<'a>(
         &'a self,
         call: &'a RequestId,
-        outbox: &'a Outbox,
+        outbox: &'a Arc<Outbox>,
         key: &'a str,
         question: &'a InputRequest,
     ) -> Answering<'a>;

@@ -1,6 +1,6 @@
 //! Questions as requests on the call's own stream (up to 2025-11-25). The answer comes in a request of its own, to any replica.
 
-use std::future::pending;
+use std::{future::pending, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::value::RawValue;
@@ -38,7 +38,7 @@ impl Asker for LiveSession {
     fn ask<'a>(
         &'a self,
         call: &'a RequestId,
-        outbox: &'a Outbox,
+        outbox: &'a Arc<Outbox>,
         _key: &'a str,
         question: &'a InputRequest,
     ) -> Answering<'a> {
@@ -53,7 +53,7 @@ impl LiveSession {
     pub(super) async fn ask_on(
         &self,
         call: &RequestId,
-        outbox: &Outbox,
+        outbox: &Arc<Outbox>,
         question: &InputRequest,
         related: Related<'_>,
         over: impl Future<Output = ()>,
@@ -105,7 +105,7 @@ impl LiveSession {
     }
 
     /// Tells the client that nobody waits for its answer any more.
-    async fn take_back(&self, question: &RequestId, outbox: &Outbox) {
+    async fn take_back(&self, question: &RequestId, outbox: &Arc<Outbox>) {
         let mut frame = Vec::new();
         self.record().revision.write_cancelled(&mut frame, question, Some("nobody waits for the answer"));
         if let Err(error) = outbox.send(frame.into()).await {

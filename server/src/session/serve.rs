@@ -103,7 +103,7 @@ async fn answer(
     core: &Core,
     revision: Revision,
     incoming: &Incoming<'_>,
-    outbox: &Outbox,
+    outbox: &Arc<Outbox>,
     outcome: &Outcome,
 ) -> Result<(), Refusal> {
     let most = core.services.limits.result_bytes;
@@ -297,20 +297,23 @@ fn wanted_level(context: &Context, params: &Params<'_>) -> Result<Option<LogLeve
 /// Goes on with a handler that waits, and gives signs of life where the caller asked for progress.
 async fn go_on(entered: Entered, running: Running, pause: Duration) {
     let exchange = running.exchange().clone();
-    let finished = running.finish();
-    let mut finished = std::pin::pin!(finished);
-    let outcome = loop {
-        tokio::select! {
-            biased;
-            outcome = &mut finished => break outcome,
-            () = tokio::time::sleep(pause) => exchange.heartbeat().await,
+    // Side by side: a sign of life waits for what the handler is about to say, and the handler must be able to say it.
+    let signs_of_life = async {
+        loop {
+            tokio::time::sleep(pause).await;
+            exchange.heartbeat().await;
         }
+    };
+    let outcome = tokio::select! {
+        biased;
+        outcome = running.finish() => outcome,
+        never = signs_of_life => never,
     };
     let catalog = entered.core.registry.catalog().clone();
     entered.leave(&catalog, &outcome).await;
 }
 
-async fn deliver(outbox: &Outbox, reply: Reply) {
+async fn deliver(outbox: &Arc<Outbox>, reply: Reply) {
     if let Err(error) = outbox.respond(reply).await {
         tracing::debug!(%error, "an answer was not delivered");
     }

@@ -246,7 +246,7 @@ impl Asker for LiveTask {
     fn ask<'a>(
         &'a self,
         _call: &'a RequestId,
-        _outbox: &'a Outbox,
+        _outbox: &'a Arc<Outbox>,
         key: &'a str,
         question: &'a InputRequest,
     ) -> Answering<'a> {

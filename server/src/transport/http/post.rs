@@ -191,7 +191,7 @@ impl Post<'_> {
 
     /// What to send, or that this replica has ended before there was anything: nobody is left waiting for a call that was
     /// given up.
-    async fn output(&self, outbox: &Outbox) -> Result<Output, Refusal> {
+    async fn output(&self, outbox: &Arc<Outbox>) -> Result<Output, Refusal> {
         let drain = &self.endpoint.drain;
         let output = tokio::select! {
             biased;
@@ -207,7 +207,7 @@ impl Post<'_> {
     }
 
     /// The answer if it is there soon, or else a stream.
-    async fn awaited(&self, outbox: &Outbox) -> Output {
+    async fn awaited(&self, outbox: &Arc<Outbox>) -> Output {
         if !self.accept.sse {
             return outbox.output().await;
         }

@@ -170,7 +170,7 @@ impl Posted<'_> {
         serve(core, &context, &incoming, outbox, &CancellationToken::new()).await
     }
 
-    async fn initialize(&self, request: &Request<'_>, outbox: &Outbox) -> Result<(), Refusal> {
+    async fn initialize(&self, request: &Request<'_>, outbox: &Arc<Outbox>) -> Result<(), Refusal> {
         let core = &self.endpoint.core;
         if self.session.record().open {
             return Err(Refusal::SessionLive);
