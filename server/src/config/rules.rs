@@ -136,7 +136,7 @@ fn result_over_log(config: &Config) -> Option<Broken> {
 
 /// Replicas that share sessions hear nothing of each other, or hear of sessions that they do not share.
 fn half_shared(config: &Config) -> Option<Broken> {
-    let (store, hub) = (&config.store.url == &Backend::Memory, config.hub_url() == &Backend::Memory);
+    let (store, hub) = (config.store.url == Backend::Memory, *config.hub_url() == Backend::Memory);
     if store == hub {
         return None;
     }

@@ -212,7 +212,7 @@ fn take(core: &Arc<Core>, signal: Signal) {
 pub(crate) fn answered(core: &Core, session: &str, question: &RequestId, answered: Answered) {
     let session = core.directory.here(session);
     let waiting = session.and_then(|session| session.take_question(question));
-    if !waiting.is_some_and(|waiting| waiting.send(answered).is_ok()) {
+    if waiting.is_none_or(|waiting| waiting.send(answered).is_err()) {
         core.services.metrics.late_answer();
     }
 }

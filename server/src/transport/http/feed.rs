@@ -266,10 +266,11 @@ async fn next_of_connection(
             told = calls.lost() => return Some(told),
         };
         match delivery {
-            Some(Ok(Delivery::Entry(entry))) => match calls.read(entry.payload) {
-                Some(data) => return Some(data),
-                None => {}
-            },
+            Some(Ok(Delivery::Entry(entry))) => {
+                if let Some(data) = calls.read(entry.payload) {
+                    return Some(data);
+                }
+            }
             // This client cannot ask for what it missed: the connection ends, and it begins again.
             Some(Ok(Delivery::Gap) | Err(_)) => return None,
             Some(Ok(Delivery::Gone)) | None => {
