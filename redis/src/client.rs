@@ -255,7 +255,7 @@ impl Client {
         Ok(values)
     }
 
-    /// Whether there is a replica to wait for. On a Cluster, where each primary has its own, there always is.
+    /// Whether changes wait for a replica. On a Cluster, where each primary has its own, they always do.
     async fn is_replicated(&self) -> Result<bool, Failure> {
         let Some(mut replicated) = self.0.replicated.clone() else { return Ok(true) };
         let patience = self.settings().response_timeout;

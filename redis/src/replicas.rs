@@ -1,4 +1,6 @@
-//! Whether the primary has a replica in step: only then could one take its place, and waiting for one protects something.
+//! Whether changes wait for a replica. They do not at a primary that has had none yet, as one that has just taken over: nobody
+//! could take its place. One that had a replica and has lost it may be the one whose place was taken, and does not know it yet:
+//! there they wait, and fail.
 //!
 //! Asked over a connection of its own. Over those that commands share the question would stand behind changes that wait.
 
@@ -9,10 +11,10 @@ use tokio::{sync::watch, time::timeout};
 
 use crate::{NodeId, Settings, client::Maker, line::Request, node::Node, topology::Place};
 
-/// How often it is asked. As long as a replica that has gone may be waited for in vain.
+/// How often it is asked: so late a replica that has come is noticed.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// Follows whether the node has a replica; `None` while it is not known.
+/// Follows whether changes wait; `None` while it is not known.
 pub(crate) fn follow(
     maker: &Maker,
     id: &NodeId,
@@ -22,10 +24,19 @@ pub(crate) fn follow(
     let settings = Settings { connections: 1, ..(*maker.settings).clone() };
     let patience = settings.response_timeout;
     let maker = Maker { settings: Arc::new(settings), ..maker.clone() };
-    let node = maker.node(id, place);
+    let (node, place) = (maker.node(id, place), place.clone());
     maker.runtime.spawn(async move {
+        // The last server that was seen with a replica.
+        let mut had = None;
         while !sender.is_closed() {
-            let known = timeout(patience, ask(&node)).await.unwrap_or_default();
+            let at = place.borrow().host().cloned();
+            let has = timeout(patience, ask(&node)).await.unwrap_or_default();
+            // Somewhere else by now: nobody knows whose answer it was.
+            let known = has.filter(|_| place.borrow().host() == at.as_ref());
+            if known == Some(true) {
+                had.clone_from(&at);
+            }
+            let known = known.map(|has| has || had == at);
             sender.send_if_modified(|last| std::mem::replace(last, known) != known);
             tokio::time::sleep(EVERY).await;
         }

@@ -21,8 +21,8 @@ pub struct Settings {
     /// Replicas that have to hold a change before it counts as done.
     ///
     /// Without any, a change that was answered is lost when its primary fails before it was copied. With one, the change waits
-    /// for a replica, and fails as unavailable if none confirms it in time. A primary that has no replica in step at all is not
-    /// waited for (not on a Cluster): none could take its place. 1 behind Sentinels, where failing over is the point, and 0 elsewhere.
+    /// for a replica, and fails as unavailable if none confirms it in time. At a primary that has had no replica
+    /// yet, as after a failover, nothing is waited for (not on a Cluster): none could take its place. 1 behind Sentinels, where failing over is the point, and 0 elsewhere.
     pub replicas: u32,
     /// The longest that a change waits for them. 500 ms: within the answer's time.
     pub replicas_timeout: Duration,
