@@ -10,7 +10,7 @@ const SERVICE: &str = "trunkline";
 
 /// Milliseconds without an answer after which a sentinel takes a primary for dead. Short, for tests; a machine that is
 /// too busy to answer so fast sees failovers that nobody asked for.
-const DOWN_AFTER: u32 = 1000;
+const DOWN_AFTER: u32 = 2000;
 
 /// Two servers and three sentinels, with a folder of their own.
 #[derive(Debug)]
