@@ -6,6 +6,7 @@ mod builtin;
 pub mod config;
 mod drain;
 mod error;
+mod following;
 #[doc(hidden)]
 pub mod fuzzing;
 mod keys;

@@ -22,7 +22,7 @@ const ROWS: &[&[&str]] = &[
     &["transport", "admin", "builtin"],
     &["session"],
     &["registry"],
-    &["error", "config", "telemetry", "drain", "outbox", "record", "principal", "keys"],
+    &["error", "config", "telemetry", "drain", "following", "outbox", "record", "principal", "keys"],
 ];
 
 /// The arrows within the last row: all there may be.

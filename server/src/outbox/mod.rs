@@ -158,13 +158,20 @@ impl Outbox {
         }
     }
 
-    /// The outbox of a request that is run again: it goes on with the log of the replica that died, after its `newest` entry and
-    /// the last `progress` that the client got from there.
-    pub(crate) fn taken_over(carrier: LogCarrier, fence: Fence, newest: Position, progress: f64) -> Self {
+    /// The outbox of a stream that was taken over: it goes on with the log of the replica that died, after its `newest` entry and
+    /// the last `progress` that the client got from there, until so many `answers` are given. Of one that lacks none the end
+    /// is to be given.
+    pub(crate) fn taken_over(
+        carrier: LogCarrier,
+        fence: Fence,
+        newest: Position,
+        answers: usize,
+        progress: f64,
+    ) -> Self {
         let phase = Phase::Streaming(Stream { queue: None, source: None });
         Self {
             carrier: Carrier::Log(carrier),
-            state: Mutex::new(State { open: 1, phase }),
+            state: Mutex::new(State { open: answers, phase }),
             changed: Notify::new(),
             log: tokio::sync::Mutex::new(Some(Writer::new(fence, newest))),
             repeatable: AtomicBool::new(true),

@@ -9,11 +9,14 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use trunkline_hub::{Channel, Delivery, Follower, HubError, Position, Retention, Topic};
+use trunkline_hub::{Channel, Delivery, HubError, Position, Retention, Topic};
 use trunkline_protocol::{RequestId, RpcError};
 
 use super::{Core, live::Answered};
-use crate::registry::Services;
+use crate::{
+    following::{Following, Life},
+    registry::Services,
+};
 
 /// How much of what replicas tell one another is kept: as long as one may be deaf and still be there for its clients. 10 000
 /// of some hundred bytes, or of the size of an answer where it is one.
@@ -122,46 +125,32 @@ pub(crate) async fn listen(core: &Arc<Core>) {
 
 /// Reads a log from a place on, or from now.
 async fn read(core: &Arc<Core>, topic: Topic, from: Option<Position>) {
-    let mut place = from;
-    loop {
-        match follow(core, &topic, &mut place).await {
-            Ok(mut follower) => read_on(core, &mut follower, &mut place).await,
-            Err(error) => {
-                tracing::debug!(%error, "what other replicas tell is not received; trying again");
-                tokio::time::sleep(PAUSE).await;
+    let hub = &core.services.hub;
+    let place = match from {
+        Some(place) => place,
+        None => now(core, &topic).await,
+    };
+    let mut log = Following::new(hub.clone(), topic, place, Life::Renewed);
+    while let Some(delivery) = log.next().await {
+        match delivery {
+            Delivery::Entry(entry) => hand_over(core, &entry.payload),
+            Delivery::Gap => {
+                core.services.metrics.gap();
+                tracing::warn!("some of what other replicas told was missed");
             }
+            Delivery::Gone => {}
         }
     }
 }
 
-async fn follow(core: &Core, topic: &Topic, place: &mut Option<Position>) -> Result<Follower, HubError> {
-    let hub = &core.services.hub;
-    let after = match *place {
-        Some(place) => place,
-        None => *place.insert(hub.position(topic).await?),
-    };
-    hub.follow(topic, after).await
-}
-
-/// Takes entries until the log expires or cannot be read. It expires when nothing was told for long, and begins again.
-async fn read_on(core: &Arc<Core>, follower: &mut Follower, place: &mut Option<Position>) {
+/// The place from where everything is new.
+async fn now(core: &Core, topic: &Topic) -> Position {
     loop {
-        match follower.next().await {
-            Some(Ok(Delivery::Entry(entry))) => {
-                *place = Some(entry.position);
-                hand_over(core, &entry.payload);
-            }
-            Some(Ok(Delivery::Gap)) => {
-                core.services.metrics.gap();
-                tracing::warn!("some of what other replicas told was missed");
-            }
-            Some(Ok(Delivery::Gone)) | None => {
-                *place = Some(Position::default());
-                return;
-            }
-            Some(Err(error)) => {
-                tracing::warn!(%error, "what other replicas tell is interrupted");
-                return;
+        match core.services.hub.position(topic).await {
+            Ok(place) => return place,
+            Err(error) => {
+                tracing::debug!(%error, "what other replicas tell is not received; trying again");
+                tokio::time::sleep(PAUSE).await;
             }
         }
     }

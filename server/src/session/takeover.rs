@@ -4,9 +4,7 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures_util::StreamExt;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use trunkline_hub::{Delivery, Fence, HubError, Position};
 use trunkline_protocol::{
@@ -16,7 +14,8 @@ use trunkline_protocol::{
 
 use super::{Context, Core, Incoming, LiveSession, lease::TERM, refused, serve};
 use crate::{
-    outbox::{LogCarrier, Note, Outbox, is_silent, topic},
+    following::{Following, Life},
+    outbox::{LogCarrier, Note, Outbox, Reply, Undeliverable, is_silent, topic},
     registry::Services,
 };
 
@@ -37,6 +36,8 @@ struct Past {
     progress: Option<f64>,
     /// What the client was asked, answered or not.
     questions: Vec<RequestId>,
+    /// The newest entry.
+    place: Position,
     /// Whether nothing follows.
     over: bool,
 }
@@ -96,31 +97,37 @@ impl Watched {
         (said != Some(now) && now != tried).then_some(now)
     }
 
-    /// Everything that is in the log; `None` if there is none any more.
+    /// Everything that is in the log; `None` if there is none any more. Waits for a hub that is away.
     async fn past(&self) -> Option<Past> {
-        let topic = topic(self.session.id(), &self.stream);
-        let mut follower = loop {
-            match self.services().hub.follow(&topic, Position::default()).await {
-                Ok(follower) => break follower,
+        loop {
+            match self.read().await {
+                Ok(past) => return past,
                 Err(HubError::Unavailable { .. }) => tokio::time::sleep(LOOK).await,
                 Err(_) => return None,
             }
-        };
-        let newest = self.services().hub.position(&topic).await.ok()?;
+        }
+    }
+
+    async fn read(&self) -> Result<Option<Past>, HubError> {
+        let (hub, topic) = (&self.services().hub, topic(self.session.id(), &self.stream));
+        let newest = hub.position(&topic).await?;
+        if newest == Position::default() {
+            return Ok(None);
+        }
+        let mut log = Following::open(hub.clone(), topic, Position::default(), Life::Once).await?;
         let mut past = Past::default();
-        let mut place = Position::default();
-        while place < newest {
-            match follower.next().await {
-                Some(Ok(Delivery::Entry(entry))) => {
-                    place = entry.position;
+        while past.place < newest {
+            match log.next().await {
+                Some(Delivery::Entry(entry)) => {
+                    past.place = entry.position;
                     past.over |= entry.last;
                     past.read(&entry.payload);
                 }
-                Some(Ok(Delivery::Gap)) => {}
-                Some(Ok(Delivery::Gone) | Err(_)) | None => return None,
+                Some(Delivery::Gap) => {}
+                Some(Delivery::Gone) | None => return Ok(None),
             }
         }
-        Some(past)
+        Ok(Some(past))
     }
 
     /// Takes the stream over, and sees to it that every request on it has its answer.
@@ -130,80 +137,56 @@ impl Watched {
         let fence = services.hub.take_over(&topic, from, services.retention()).await?;
         services.metrics.taken_over();
         tracing::info!(replica = %note.owner, "a stream of a replica that is gone was taken over");
-        let note = note.taken_over(&services.replica, fence);
-        services.hub.append(&topic, Some(fence), services.retention(), note.to_entry(), false).await?;
         // From here on nobody else writes: what is in the log now stays what it is.
         let Some(past) = self.past().await else { return Ok(()) };
-        self.take_back(&past.questions, fence).await?;
         let open: Vec<_> = note.ids.iter().filter(|id| !past.answered.contains(id)).collect();
-        match (&note.body, &*open) {
-            (Some(body), [id]) => {
-                let newest = services.hub.position(&topic).await?;
-                self.run_again(body, id, fence, newest, past.progress).await;
-            }
-            _ => self.give_up(&open, fence).await?,
+        let body = note.body.as_ref().map(|body| Bytes::copy_from_slice(body.get().as_bytes()));
+        let (logs, session) = (services.logs.clone(), self.session.id().clone());
+        let carrier = LogCarrier::of_stream(logs, session, &self.stream, body.clone().unwrap_or_default());
+        let progress = past.progress.unwrap_or(f64::NEG_INFINITY);
+        let outbox = Arc::new(Outbox::taken_over(carrier, fence, past.place, open.len(), progress));
+        let finished =
+            self.finish(&note.taken_over(&services.replica, fence), &past, &open, body, &outbox).await;
+        if let Err(error) = finished {
+            tracing::warn!(%error, "a stream that was taken over was not brought to its end");
         }
         Ok(())
     }
 
-    /// Tells the client that nobody waits for what it was asked. One that it has answered it passes over.
-    async fn take_back(&self, questions: &[RequestId], fence: Fence) -> Result<(), HubError> {
-        let services = self.services();
-        for question in questions {
+    /// Says who writes now, takes back what the client was asked, and answers what is open.
+    async fn finish(
+        &self,
+        note: &Note,
+        past: &Past,
+        open: &[&RequestId],
+        body: Option<Bytes>,
+        outbox: &Arc<Outbox>,
+    ) -> Result<(), Undeliverable> {
+        outbox.send(note.to_entry()).await?;
+        for question in &past.questions {
+            // One that was answered the client passes over.
             let mut frame = Vec::with_capacity(160);
             let why = Some("the replica that asked is gone");
             self.session.record().revision.write_cancelled(&mut frame, question, why);
-            let topic = topic(self.session.id(), &self.stream);
-            services.hub.append(&topic, Some(fence), services.retention(), frame.into(), false).await?;
+            outbox.send(frame.into()).await?;
         }
-        Ok(())
-    }
-
-    /// Runs a request again that has no effect, or the same one.
-    async fn run_again(
-        &self,
-        body: &RawValue,
-        id: &RequestId,
-        fence: Fence,
-        newest: Position,
-        progress: Option<f64>,
-    ) {
-        let services = self.services();
-        services.metrics.run_again();
-        let body = Bytes::copy_from_slice(body.get().as_bytes());
-        let carrier = LogCarrier::of_stream(
-            services.logs.clone(),
-            self.session.id().clone(),
-            &self.stream,
-            body.clone(),
-        );
-        let outbox = Outbox::taken_over(carrier, fence, newest, progress.unwrap_or(f64::NEG_INFINITY));
-        let outbox = Arc::new(outbox);
-        let served = repeat(&self.core, self.session.clone(), &body, &outbox).await;
-        if let Err(error) = served {
-            let reply = refused(Some(id), &error, 200);
-            if let Err(error) = outbox.respond(reply).await {
-                tracing::warn!(%error, "a call that could not be run again was not answered");
+        match (body, open) {
+            // All is answered; what was missing is the end.
+            (_, []) => outbox.respond(Reply { status: 202, body: Bytes::new() }).await,
+            (Some(body), [id]) => {
+                self.services().metrics.run_again();
+                match repeat(&self.core, self.session.clone(), &body, outbox).await {
+                    Ok(()) => Ok(()),
+                    Err(error) => outbox.respond(refused(Some(id), &error, 200)).await,
+                }
+            }
+            (_, open) => {
+                for id in open {
+                    outbox.respond(Reply { status: 200, body: lost_answer(id) }).await?;
+                }
+                Ok(())
             }
         }
-    }
-
-    /// Tells the client that nobody knows what became of its calls.
-    async fn give_up(&self, open: &[&RequestId], fence: Fence) -> Result<(), HubError> {
-        let services = self.services();
-        let topic = topic(self.session.id(), &self.stream);
-        let append = async |payload: Bytes, last| {
-            services.hub.append(&topic, Some(fence), services.retention(), payload, last).await
-        };
-        let Some((last, rest)) = open.split_last() else {
-            append(Bytes::new(), true).await?;
-            return Ok(());
-        };
-        for id in rest {
-            append(lost_answer(id), false).await?;
-        }
-        append(lost_answer(last), true).await?;
-        Ok(())
     }
 }
 

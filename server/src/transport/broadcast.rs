@@ -3,8 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures_util::StreamExt;
-use trunkline_hub::{Delivery, Entry, Follower, HubError, Position};
+use trunkline_hub::{Delivery, Entry, HubError, Position};
 use trunkline_protocol::{
     RequestId, Revision,
     model::ListenFilter,
@@ -13,6 +12,7 @@ use trunkline_protocol::{
 
 use crate::{
     error::Refusal,
+    following::{Following, Life},
     registry::{Broadcast, Catalog, Services},
     session::{Core, LiveSession},
 };
@@ -35,7 +35,7 @@ pub(crate) struct Broadcasts {
     core: Arc<Core>,
     revision: Revision,
     wanted: Wanted,
-    follower: Follower,
+    log: Following,
     /// Read, and not yet delivered or passed over.
     pending: Option<Entry>,
 }
@@ -88,8 +88,8 @@ impl Broadcasts {
             Some(after) => after,
             None => core.services.hub.position(&topic).await?,
         };
-        let follower = core.services.hub.follow(&topic, after).await?;
-        Ok(Self { core, revision, wanted, follower, pending: None })
+        let log = Following::open(core.services.hub.clone(), topic, after, Life::Renewed).await?;
+        Ok(Self { core, revision, wanted, log, pending: None })
     }
 
     /// The next that this listener wants. Nothing is lost if the future is dropped before it is done.
@@ -98,17 +98,14 @@ impl Broadcasts {
             if let Some(heard) = self.deliver().await {
                 return heard;
             }
-            match self.follower.next().await {
-                Some(Ok(Delivery::Entry(entry))) => self.pending = Some(entry),
-                Some(Ok(Delivery::Gap)) => {
+            match self.log.next().await {
+                Some(Delivery::Entry(entry)) => self.pending = Some(entry),
+                Some(Delivery::Gap) => {
                     self.core.services.metrics.gap();
                     return Heard::Gap;
                 }
-                Some(Ok(Delivery::Gone)) | None => self.begin_again().await,
-                Some(Err(error)) => {
-                    tracing::warn!(%error, "broadcasts are interrupted");
-                    self.begin_again().await;
-                }
+                // It never ends: one that expires begins again.
+                Some(Delivery::Gone) | None => {}
             }
         }
     }
@@ -127,16 +124,6 @@ impl Broadcasts {
         };
         self.pending = None;
         heard
-    }
-
-    /// The log has expired with nothing in it to miss, or cannot be read: the next one is followed from its beginning.
-    async fn begin_again(&mut self) {
-        let topic = Services::broadcast_topic();
-        match self.core.services.hub.follow(&topic, Position::default()).await {
-            Ok(follower) => self.follower = follower,
-            // The hub says when it is back; until then the stream's keep-alive goes on.
-            Err(_) => std::future::pending().await,
-        }
     }
 
     /// Whether the listener wants it; `None` if its session is over.

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use trunkline_hub::Retention;

@@ -1,17 +1,17 @@
 //! What flows into a stream: the log of a call, the queue of one, or what a session listens to; and what ends it.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
-use trunkline_hub::{Delivery, Follower, Hub, HubError, Position, Topic};
+use trunkline_hub::{Delivery, Position};
 
 use super::{Endpoint, event_id::EventIds};
 use crate::{
     drain::Drain,
     error::Refusal,
+    following::{Following, Life},
     outbox::{Source, is_silent},
     session::{Calls, Context, Core, Listening, LiveSession, StreamPermit},
     telemetry::{Gauge, Held, Metrics},
@@ -40,13 +40,11 @@ pub(super) enum Feed {
     /// The log of a call.
     Call {
         /// Reads it.
-        log: CallLog,
+        log: Following,
         /// Writes the ids of its events.
         ids: EventIds,
         /// Whether the revision begins streams with an id and no data.
         priming: bool,
-        /// Whether the last entry has been read.
-        done: bool,
         /// Counts gaps.
         metrics: Arc<Metrics>,
         /// Watches over the replica that runs the call, where this is another one.
@@ -66,15 +64,13 @@ pub(super) enum Feed {
         /// Where it posts; written first.
         endpoint: Option<Bytes>,
         /// The log of what is said to it.
-        topic: Topic,
-        /// Reads the log.
-        follower: Follower,
+        log: Following,
         /// The broadcasts.
         broadcasts: Box<Broadcasts>,
         /// What runs for it.
         calls: Box<Calls>,
         /// Ends the session with the connection.
-        connection: Connection,
+        _connection: Connection,
     },
     /// What a session listens to.
     Listener {
@@ -85,15 +81,6 @@ pub(super) enum Feed {
         /// The place it begins at, to be written first.
         begin: Option<Position>,
     },
-}
-
-/// The log of a call, from a place on. The call runs, whether its log can be read at the moment or not.
-pub(super) struct CallLog {
-    hub: Arc<dyn Hub>,
-    topic: Topic,
-    after: Position,
-    /// None until the hub could be reached.
-    follower: Option<Follower>,
 }
 
 /// The connection of an HTTP+SSE client. Its session cannot be had by another one, and ends with it.
@@ -145,21 +132,18 @@ pub(super) struct Session {
 
 impl Feed {
     /// The feed of a call's answer.
-    pub(super) async fn of_call(
-        endpoint: &Endpoint,
-        source: Source,
-        context: &Context,
-    ) -> Result<Self, Refusal> {
+    pub(super) async fn of_call(endpoint: &Endpoint, source: Source, context: &Context) -> Self {
         match source {
-            Source::Queue(queue) => Ok(Self::Queue(queue)),
+            Source::Queue(queue) => Self::Queue(queue),
             Source::Log(log) => {
                 let services = &endpoint.core.services;
-                let log_of_call =
-                    CallLog::new(services.hub.clone(), log.topic(), Position::default()).await?;
+                // The call runs, whether its log can be read at the moment or not.
+                let (hub, topic) = (services.hub.clone(), log.topic());
+                let read = Following::begin(hub, topic, Position::default(), Life::Once).await;
                 let ids = EventIds::of_call(&services.keys, log.session(), log.stream());
                 let priming = context.caller.revision.features().priming;
                 let metrics = services.metrics.clone();
-                Ok(Self::Call { log: log_of_call, ids, priming, done: false, metrics, _watch: None })
+                Self::Call { log: read, ids, priming, metrics, _watch: None }
             }
         }
     }
@@ -168,11 +152,8 @@ impl Feed {
     pub(super) async fn next(&mut self) -> Option<Piece> {
         match self {
             Self::Queue(queue) => queue.recv().await.map(|data| Piece::Message { id: None, data }),
-            Self::Call { log, ids, priming, done, metrics, .. } => {
-                if *done {
-                    return None;
-                }
-                let piece = next_of_call(log, ids, priming, done).await;
+            Self::Call { log, ids, priming, metrics, .. } => {
+                let piece = next_of_call(log, ids, priming).await;
                 if matches!(piece, Some(Piece::Gap)) {
                     metrics.gap();
                 }
@@ -188,13 +169,13 @@ impl Feed {
                     Heard::SessionOver => None,
                 }
             }
-            Self::Connection { endpoint, topic, follower, broadcasts, calls, connection } => {
+            Self::Connection { endpoint, log, broadcasts, calls, .. } => {
                 if let Some(endpoint) = endpoint.take() {
                     return Some(Piece::Endpoint(endpoint));
                 }
                 tokio::select! {
                     biased;
-                    data = next_of_connection(follower, topic, calls, &connection.core) => {
+                    data = next_of_connection(log, calls) => {
                         Some(Piece::Message { id: None, data: data? })
                     }
                     heard = broadcasts.next() => match heard {
@@ -220,95 +201,40 @@ impl Feed {
     }
 }
 
-async fn next_of_call(
-    log: &mut CallLog,
-    ids: &EventIds,
-    priming: &mut bool,
-    done: &mut bool,
-) -> Option<Piece> {
+async fn next_of_call(log: &mut Following, ids: &EventIds, priming: &mut bool) -> Option<Piece> {
     loop {
         match log.next().await? {
-            Ok(Delivery::Entry(entry)) => {
-                *done = entry.last;
+            Delivery::Entry(entry) => {
                 let id = ids.at(entry.position);
                 if !is_silent(&entry.payload) {
                     return Some(Piece::Message { id: Some(id), data: entry.payload });
                 }
-                if entry.last {
-                    return None;
-                }
-                if std::mem::take(priming) {
+                if !entry.last && std::mem::take(priming) {
                     return Some(Piece::Priming(id));
                 }
             }
-            Ok(Delivery::Gap) => return Some(Piece::Gap),
-            Ok(Delivery::Gone) => return None,
-            Err(error) => {
-                // The connection ends; the client resumes after what it has, here or elsewhere.
-                tracing::warn!(%error, "a stream's log cannot be read");
-                return None;
-            }
+            Delivery::Gap => return Some(Piece::Gap),
+            Delivery::Gone => return None,
         }
     }
 }
 
-/// What is said to a client of HTTP+SSE next. Its log expires when nothing is said for long, and begins again.
-async fn next_of_connection(
-    follower: &mut Follower,
-    topic: &Topic,
-    calls: &mut Calls,
-    core: &Core,
-) -> Option<Bytes> {
+/// What is said to a client of HTTP+SSE next.
+async fn next_of_connection(log: &mut Following, calls: &mut Calls) -> Option<Bytes> {
     loop {
         let delivery = tokio::select! {
             biased;
-            delivery = follower.next() => delivery,
+            delivery = log.next() => delivery?,
             told = calls.lost() => return Some(told),
         };
         match delivery {
-            Some(Ok(Delivery::Entry(entry))) => {
+            Delivery::Entry(entry) => {
                 if let Some(data) = calls.read(entry.payload) {
                     return Some(data);
                 }
             }
             // This client cannot ask for what it missed: the connection ends, and it begins again.
-            Some(Ok(Delivery::Gap) | Err(_)) => return None,
-            Some(Ok(Delivery::Gone)) | None => {
-                *follower = core.services.hub.follow(topic, Position::default()).await.ok()?;
-            }
-        }
-    }
-}
-
-// === impl CallLog ===
-
-impl CallLog {
-    /// The log after a place. If the hub is away it is read as soon as it is back.
-    ///
-    /// # Errors
-    /// That it can never be read.
-    pub(super) async fn new(hub: Arc<dyn Hub>, topic: Topic, after: Position) -> Result<Self, HubError> {
-        let follower = match hub.follow(&topic, after).await {
-            Ok(follower) => Some(follower),
-            Err(HubError::Unavailable { .. }) => None,
-            Err(error) => return Err(error),
-        };
-        Ok(Self { hub, topic, after, follower })
-    }
-
-    /// What is read next. Nothing is lost if the future is dropped before it is done.
-    async fn next(&mut self) -> Option<Result<Delivery, HubError>> {
-        /// The pause before the hub is tried again.
-        const PAUSE: Duration = Duration::from_millis(250);
-        loop {
-            if let Some(follower) = &mut self.follower {
-                return follower.next().await;
-            }
-            match self.hub.follow(&self.topic, self.after).await {
-                Ok(follower) => self.follower = Some(follower),
-                Err(HubError::Unavailable { .. }) => tokio::time::sleep(PAUSE).await,
-                Err(error) => return Some(Err(error)),
-            }
+            Delivery::Gap | Delivery::Gone => return None,
         }
     }
 }

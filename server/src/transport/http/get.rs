@@ -10,13 +10,14 @@ use trunkline_protocol::header::last_event_id;
 use super::{
     Endpoint,
     event_id::{EventIds, Resume},
-    feed::{CallLog, Ends, Feed, Leave, OpenStream, Session},
+    feed::{Ends, Feed, Leave, OpenStream, Session},
     head, reply,
     stream::sse,
 };
 use crate::{
     config::Sessions,
     error::Refusal,
+    following::{Following, Life},
     outbox,
     principal::Principal,
     session::{LiveSession, StreamPermit, Watched},
@@ -96,14 +97,14 @@ async fn resumed(
         services.metrics.gap();
         return listen(endpoint, session, permit, None).await;
     }
-    let log = CallLog::new(services.hub.clone(), topic, after).await?;
+    let log = Following::begin(services.hub.clone(), topic, after, Life::Once).await;
     let ids = EventIds::of_call(&services.keys, session.id(), stream);
     // The client has the stream's beginning, or it could not name a place in it.
     let metrics = services.metrics.clone();
     let core = endpoint.core.clone();
     let watch = Watched { core, session: session.clone(), stream: stream.into() }.watch();
     let watch = Some(AbortOnDropHandle::new(tokio::spawn(watch)));
-    let feed = Feed::Call { log, ids, priming: false, done: false, metrics, _watch: watch };
+    let feed = Feed::Call { log, ids, priming: false, metrics, _watch: watch };
     let ends = Ends {
         drain: endpoint.drain.clone(),
         leave: Leave::AtOnce,

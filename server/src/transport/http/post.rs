@@ -182,7 +182,7 @@ impl Post<'_> {
             }
             Output::Broken => Err(Refusal::BackendUnavailable("the hub")),
             Output::Stream(source) => {
-                let feed = Box::pin(Feed::of_call(self.endpoint, source, context)).await?;
+                let feed = Box::pin(Feed::of_call(self.endpoint, source, context)).await;
                 let farewell = matches!(feed, Feed::Queue(_)).then(|| given_up(&incoming.request.id));
                 Ok(open(self.endpoint, feed, Ends::of_call(self.endpoint, context), guard, farewell))
             }
@@ -313,7 +313,7 @@ impl Post<'_> {
             Output::Plain(replies) => Ok(reply::plain(self.endpoint, self.accept, replies, true, None)),
             Output::Broken => Err(Refusal::BackendUnavailable("the hub")),
             Output::Stream(source) => {
-                let feed = Feed::of_call(self.endpoint, source, &context).await?;
+                let feed = Feed::of_call(self.endpoint, source, &context).await;
                 Ok(sse(self.endpoint, feed, Ends::of_call(self.endpoint, &context), None))
             }
         }

@@ -23,6 +23,7 @@ use super::{
 use crate::{
     config::Sessions,
     error::Refusal,
+    following::{Following, Life},
     outbox::{Carrier, LogCarrier, Outbox, Shared},
     principal::Principal,
     record::Greeting,
@@ -83,16 +84,15 @@ async fn stream(request: &HttpRequest, endpoint: &web::Data<Endpoint>) -> Result
     let connection = Connection::new(core.clone(), session.clone());
     let permit = permit(endpoint, &session)?;
     let topic = log(endpoint, &session, Bytes::new()).topic();
-    let follower = core.services.hub.follow(&topic, Position::default()).await?;
+    let log = Following::open(core.services.hub.clone(), topic, Position::default(), Life::Renewed).await?;
     let wanted = Wanted::Session(session.clone());
     let broadcasts = Broadcasts::after(core.clone(), Revision::V2024_11_05, wanted, None).await?;
     let feed = Feed::Connection {
         endpoint: Some(format!("{}/messages?sessionId={}", endpoint.settings.mount, id.as_str()).into()),
-        topic,
-        follower,
+        log,
         broadcasts: Box::new(broadcasts),
         calls: Box::new(Calls::new(core.clone(), session.clone())),
-        connection,
+        _connection: connection,
     };
     let ends = Ends {
         drain: endpoint.drain.clone(),
