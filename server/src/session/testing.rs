@@ -1,5 +1,6 @@
 //! Replicas for tests: any number of them over one store and one hub, spoken to as a transport does.
 
+mod away;
 mod sessions;
 
 use std::{
@@ -18,7 +19,7 @@ use tokio::{
     task::{AbortHandle, LocalSet},
 };
 use tokio_util::sync::CancellationToken;
-use trunkline_hub::{Retention, memory::MemoryHub};
+use trunkline_hub::{Hub, Retention, memory::MemoryHub};
 use trunkline_protocol::{
     Method, Revision,
     jsonrpc::{Body, Bounds, Message, parse},
@@ -44,7 +45,7 @@ use crate::{
 pub(crate) struct Cluster {
     /// The store.
     pub(crate) store: Arc<FickleStore>,
-    hub: Arc<MemoryHub>,
+    hub: Arc<dyn Hub>,
     tools: fn() -> Vec<Tool>,
     limits: Limits,
 }
@@ -97,6 +98,11 @@ impl Cluster {
         };
         let hub = MemoryHub::new(trunkline_hub::memory::MemoryLimits::default());
         Self { store: Arc::new(store), hub: Arc::new(hub), tools, limits }
+    }
+
+    /// The same over another hub.
+    pub(crate) fn with_hub(self, hub: Arc<dyn Hub>) -> Self {
+        Self { hub, ..self }
     }
 
     /// A replica that hears the others.
