@@ -44,7 +44,8 @@ use tokio::{task::AbortHandle, time::MissedTickBehavior};
 
 use self::topics::{Append, Reader, SHARDS, Topics};
 use crate::{
-    Channel, Delivery, Fence, Follower, Health, Hub, HubFuture, Listener, Position, Retention, Signal, Topic,
+    Channel, Delivery, Fence, Follower, Health, Hub, HubError, HubFuture, Listener, Position, Retention,
+    Signal, Topic,
     signals::{Backlog, Listening, Signals},
     within,
 };
@@ -140,6 +141,12 @@ impl MemoryHub {
             lost_signals: self.signals.lost.load(Ordering::Relaxed),
         }
     }
+
+    fn add(&self, topic: &Topic, append: Append) -> Result<Position, HubError> {
+        topic.check()?;
+        within("an entry", append.payload.len(), self.limits.log_bytes)?;
+        self.topics.append(topic, append)
+    }
 }
 
 impl Drop for MemoryHub {
@@ -177,11 +184,8 @@ impl Hub for MemoryHub {
         payload: Bytes,
         last: bool,
     ) -> HubFuture<'a, Position> {
-        Box::pin(async move {
-            topic.check()?;
-            within("an entry", payload.len(), self.limits.log_bytes)?;
-            self.topics.append(topic, Append { fence, previous: None, retention, payload, last })
-        })
+        let append = Append { fence, previous: None, retention, payload, last };
+        Box::pin(async move { self.add(topic, append) })
     }
 
     fn append_after<'a>(
@@ -193,12 +197,8 @@ impl Hub for MemoryHub {
         payload: Bytes,
         last: bool,
     ) -> HubFuture<'a, Position> {
-        Box::pin(async move {
-            topic.check()?;
-            within("an entry", payload.len(), self.limits.log_bytes)?;
-            let append = Append { fence: Some(fence), previous: Some(previous), retention, payload, last };
-            self.topics.append(topic, append)
-        })
+        let append = Append { fence: Some(fence), previous: Some(previous), retention, payload, last };
+        Box::pin(async move { self.add(topic, append) })
     }
 
     fn follow<'a>(&'a self, topic: &'a Topic, after: Position) -> HubFuture<'a, Follower> {

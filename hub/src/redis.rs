@@ -201,6 +201,12 @@ impl RedisHub {
             Err(elapsed) => Err(unavailable(Box::new(elapsed))),
         }
     }
+
+    async fn add(&self, topic: &Topic, append: Append) -> Result<Position, HubError> {
+        topic.check()?;
+        within("an entry", append.payload.len(), self.core.limits.log_bytes)?;
+        self.core.logs.append(&self.core.names.log(topic), append).await
+    }
 }
 
 impl Drop for RedisHub {
@@ -249,12 +255,8 @@ impl Hub for RedisHub {
         payload: Bytes,
         last: bool,
     ) -> HubFuture<'a, Position> {
-        Box::pin(async move {
-            topic.check()?;
-            within("an entry", payload.len(), self.core.limits.log_bytes)?;
-            let append = Append { fence, previous: None, retention, payload, last };
-            self.core.logs.append(&self.core.names.log(topic), append).await
-        })
+        let append = Append { fence, previous: None, retention, payload, last };
+        Box::pin(self.add(topic, append))
     }
 
     fn append_after<'a>(
@@ -266,12 +268,8 @@ impl Hub for RedisHub {
         payload: Bytes,
         last: bool,
     ) -> HubFuture<'a, Position> {
-        Box::pin(async move {
-            topic.check()?;
-            within("an entry", payload.len(), self.core.limits.log_bytes)?;
-            let append = Append { fence: Some(fence), previous: Some(previous), retention, payload, last };
-            self.core.logs.append(&self.core.names.log(topic), append).await
-        })
+        let append = Append { fence: Some(fence), previous: Some(previous), retention, payload, last };
+        Box::pin(self.add(topic, append))
     }
 
     fn follow<'a>(&'a self, topic: &'a Topic, after: Position) -> HubFuture<'a, Follower> {
