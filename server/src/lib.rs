@@ -3,6 +3,7 @@
 mod admin;
 mod app;
 mod builtin;
+mod cancel;
 pub mod config;
 mod drain;
 mod error;

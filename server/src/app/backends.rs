@@ -80,8 +80,8 @@ fn record_limits(config: &Config) -> RecordLimits {
 
 fn memory_store(config: &Config) -> trunkline_store::memory::MemoryLimits {
     trunkline_store::memory::MemoryLimits {
-        // And two of the endpoint's own: the lease and the mark.
-        records: config.limits.sessions + 2,
+        // And three of the endpoint's own: two leases and the mark.
+        records: config.limits.sessions + 3,
         record: record_limits(config),
     }
 }

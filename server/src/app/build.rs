@@ -12,7 +12,7 @@ use crate::{
     drain::Drain,
     keys::{KeyRing, RingError},
     outbox::Logs,
-    registry::{Catalog, CatalogError, Registry, Services},
+    registry::{Catalog, CatalogError, Fanout, Registry, Services},
     session::Core,
     telemetry::Metrics,
 };
@@ -87,6 +87,7 @@ impl App {
         let services = Arc::new(Services {
             store,
             hub,
+            fanout: Fanout::new(),
             logs,
             keys,
             limits: config.limits.clone(),

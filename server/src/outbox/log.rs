@@ -87,17 +87,18 @@ impl LogCarrier {
         topic(&self.session, self.stream())
     }
 
-    /// Begins a log of our own with a note on who writes it.
+    /// Begins a log of our own with a note on who writes it, and returns the place of the note.
     pub(super) async fn begin(
         &self,
         log: &mut Option<Writer>,
         may_repeat: bool,
-    ) -> Result<(), Undeliverable> {
+    ) -> Result<Position, Undeliverable> {
         let Logs { hub, retention, .. } = &*self.logs;
         let topic = self.topic();
         let fence = patiently(PATIENCE, || hub.claim(&topic, *retention)).await?;
         let writer = log.insert(Writer::new(fence, Position::default()));
-        self.note(writer, may_repeat).await
+        self.note(writer, may_repeat).await?;
+        Ok(writer.previous)
     }
 
     /// Appends to a log that was begun.
@@ -113,7 +114,7 @@ impl LogCarrier {
             self.note(writer, may_repeat).await?;
         }
         match self.write(writer, frame.clone(), last).await {
-            // Redis came back without it. Who waits for the log's beginning gets what is left of the call.
+            // Redis came back without it. Who follows is told that something is gone, and gets what is left of the call.
             Err(Undeliverable::Hub(HubError::Unknown)) => {
                 self.begin(log, may_repeat).await?;
                 let writer = log.as_mut().ok_or(Undeliverable::Closed)?;

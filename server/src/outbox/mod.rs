@@ -68,8 +68,8 @@ pub(crate) struct Replies {
 
 /// What a transport reads a stream from.
 pub(crate) enum Source {
-    /// The log, from its beginning.
-    Log(LogCarrier),
+    /// The log, after its first entry, which says nothing to the client.
+    Log(LogCarrier, Position),
     /// The queue.
     Queue(mpsc::Receiver<Bytes>),
 }
@@ -318,10 +318,18 @@ impl Outbox {
         if let Carrier::Log(carrier) = &self.carrier {
             // The log begins with an entry that says nothing to the client: one that has seen no more than the stream's
             // beginning resumes after it, and is told if the log is gone by then.
-            if let Err(error) = carrier.begin(log, self.may_repeat()).await {
-                self.state.lock().phase = Phase::Broken;
-                self.changed.notify_one();
-                return Err(error);
+            let begun = carrier.begin(log, self.may_repeat()).await;
+            let mut state = self.state.lock();
+            match begun {
+                Ok(place) => {
+                    let source = Some(Source::Log(carrier.clone(), place));
+                    state.phase = Phase::Streaming(Stream { queue: None, source });
+                }
+                Err(error) => {
+                    state.phase = Phase::Broken;
+                    self.changed.notify_one();
+                    return Err(error);
+                }
             }
         }
         for reply in replies {
@@ -343,12 +351,8 @@ impl Outbox {
                 let (queue, source) = mpsc::channel(*frames);
                 Stream { queue: Some(queue), source: Some(Source::Queue(source)) }
             }
-            Carrier::Log(log) => {
-                // Named before it is copied.
-                log.stream();
-                Stream { queue: None, source: Some(Source::Log(log.clone())) }
-            }
-            Carrier::Shared(_) => Stream { queue: None, source: None },
+            // A log is to be read once it is begun.
+            Carrier::Log(_) | Carrier::Shared(_) => Stream { queue: None, source: None },
         };
         let replies = std::mem::take(replies);
         state.phase = Phase::Streaming(stream);

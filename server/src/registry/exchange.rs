@@ -33,7 +33,7 @@ use super::{
     services::{Broadcast, Services},
     state::State,
 };
-use crate::{outbox::Outbox, principal::Principal, record::SessionRecord};
+use crate::{cancel::Cancel, outbox::Outbox, principal::Principal, record::SessionRecord};
 
 /// What a handler sees of the request it serves: who asks, what the client can do, and the ways to say something before the
 /// answer is there. Cheap to clone.
@@ -108,7 +108,7 @@ struct Inner {
     asked: Asked,
     asking: Asking,
     outbox: Arc<Outbox>,
-    cancelled: CancellationToken,
+    cancelled: Cancel,
     /// The bits of the last progress value, or of negative infinity: it must increase.
     progress: AtomicU64,
     capabilities: OnceLock<ClientCapabilities>,
@@ -126,7 +126,7 @@ impl Exchange {
         asked: Asked,
         asking: Asking,
         outbox: Arc<Outbox>,
-        cancelled: CancellationToken,
+        cancelled: Cancel,
     ) -> Self {
         Self(Arc::new(Inner {
             services,
@@ -185,7 +185,7 @@ impl Exchange {
     /// Fires when the call is cancelled. The handler's future is dropped then too; this is for work it has started elsewhere.
     #[must_use]
     pub fn cancellation(&self) -> &CancellationToken {
-        &self.0.cancelled
+        self.0.cancelled.token()
     }
 
     /// Reports progress to a caller that asked for it, and does nothing for others. Values that do not increase are not sent
@@ -451,7 +451,7 @@ impl Exchange {
         let asking = asker.ask(&self.0.asked.id, &self.0.outbox, key, question);
         let answer = tokio::select! {
             answer = asking => answer?,
-            () = self.0.cancelled.cancelled() => return Err(AskError::Cancelled),
+            () = self.cancellation().cancelled() => return Err(AskError::Cancelled),
         };
         read_answer(self.0.caller.revision, question, &answer).map_err(AskError::Malformed)
     }

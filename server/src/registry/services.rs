@@ -7,7 +7,12 @@ use serde::{Deserialize, Serialize};
 use trunkline_hub::{Hub, HubError, Retention, Topic};
 use trunkline_store::SessionStore;
 
+use super::fanout::Fanout;
 use crate::{config::Limits, keys::KeyRing, outbox::Logs, telemetry::Metrics};
+
+/// How many broadcasts are kept for each event that is kept of one stream. They are those of all clients together, and small:
+/// 64 000 with the default, which is some 7 MB, and a minute of a thousand a second.
+const BROADCASTS: usize = 64;
 
 /// The shared parts of a replica.
 pub(crate) struct Services {
@@ -15,6 +20,8 @@ pub(crate) struct Services {
     pub(crate) store: Arc<dyn SessionStore>,
     /// Logs and signals.
     pub(crate) hub: Arc<dyn Hub>,
+    /// Hands broadcasts to who listens here.
+    pub(crate) fanout: Arc<Fanout>,
     /// Where the logs of streams are kept.
     pub(crate) logs: Arc<Logs>,
     /// Keys that sign and seal what clients hand back.
@@ -60,7 +67,9 @@ impl Services {
     /// Tells all clients of all replicas.
     pub(crate) async fn publish(&self, broadcast: &Broadcast) -> Result<(), HubError> {
         let payload = serde_json::to_vec(broadcast).map(Bytes::from).unwrap_or_default();
-        self.hub.append(&Self::broadcast_topic(), None, self.retention(), payload, false).await?;
+        let Retention { entries, age } = self.retention();
+        let retention = Retention { entries: entries.saturating_mul(BROADCASTS), age };
+        self.hub.append(&Self::broadcast_topic(), None, retention, payload, false).await?;
         Ok(())
     }
 }

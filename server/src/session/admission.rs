@@ -1,10 +1,12 @@
 //! How many sessions may be opened. As many as come, unless the store was emptied: then every client comes at once, and they
 //! are let in at a rate that the replica and the store can bear.
 //!
-//! That the store was emptied shows by a mark which every replica keeps alive there, and which was there before.
+//! That the store was emptied shows by a mark which every replica keeps alive there: it is gone, or it is another one than
+//! before, which the replica made that missed it first.
 
 use std::{sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use trunkline_store::{Key, Kind, Record, SessionStore, StoreError};
@@ -14,6 +16,12 @@ use crate::error::Refusal;
 
 /// How long the mark outlives its last renewal: longer than any endpoint is switched off and expects its sessions to be there.
 const MARK_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// The pause between two renewals of the mark.
+const RENEWAL: Duration = Duration::from_secs(3600);
+
+/// The field of the mark that tells it from the one before it. A mark of an earlier version has none.
+const NAME: &str = "name";
 
 /// A mark that was seen so recently is there.
 const FRESH: Duration = BEAT.saturating_mul(2);
@@ -33,12 +41,19 @@ pub(crate) struct Admission {
 
 #[derive(Default)]
 struct State {
-    /// When the mark was last seen; `None` before the first time.
-    seen: Option<Instant>,
+    /// The mark; `None` before it was first seen.
+    mark: Option<Mark>,
     /// Something pointed to a loss since: the mark is looked for before the next session is opened.
     suspect: bool,
     /// Where a loss was found, until it is over.
     recovery: Option<Recovery>,
+}
+
+/// The mark as it was last seen.
+struct Mark {
+    name: Option<Bytes>,
+    seen: Instant,
+    renewed: Instant,
 }
 
 /// A token bucket that holds one second's worth, and those who were turned away.
@@ -61,28 +76,46 @@ impl Admission {
         Self { store, rate, state: Mutex::default() }
     }
 
-    /// Looks for the mark, and renews it. To be called now and then.
+    /// Looks at the mark, and renews it where it is time. To be called now and then.
     ///
     /// # Errors
     /// That the store cannot be asked.
     pub(crate) async fn look(&self) -> Result<(), StoreError> {
-        let mark = Key::new(Kind::Endpoint, "mark");
-        let mut lost = false;
-        if !self.store.touch(&mark, MARK_TTL).await? {
-            // Of those who miss it at the same time, each has seen that it was gone.
-            lost = true;
-            self.store.create(&mark, Record::default(), MARK_TTL).await?;
-        }
+        let key = Key::new(Kind::Endpoint, "mark");
+        let name = self.read(&key).await?;
+        let now = Instant::now();
+        let renewed = self.state.lock().mark.as_ref().map(|mark| mark.renewed);
+        let renewed = match renewed {
+            Some(renewed) if now.duration_since(renewed) < RENEWAL => renewed,
+            // If it expires between the two, the next look finds that.
+            _ => self.store.touch(&key, MARK_TTL).await.map(|_| now)?,
+        };
         let mut state = self.state.lock();
-        let known = state.seen.replace(Instant::now()).is_some();
         state.suspect = false;
-        if lost && known {
+        let before = state.mark.replace(Mark { name: name.clone(), seen: now, renewed });
+        if before.is_some_and(|before| before.name != name) {
             tracing::warn!(
                 "the store was emptied: its sessions are gone, and new ones are opened at a bounded rate"
             );
             state.recovery = Some(Recovery::begin());
         }
         Ok(())
+    }
+
+    /// The name of the mark, which is made if there is none.
+    async fn read(&self, key: &Key) -> Result<Option<Bytes>, StoreError> {
+        loop {
+            if let Some(mark) = self.store.load(key).await? {
+                return Ok(mark.fields.get(NAME).cloned());
+            }
+            let mut mark = Record::default();
+            let name = Bytes::from(rand::random::<u64>().to_string());
+            mark.fields.insert(NAME.into(), name.clone());
+            // Of those who miss it at the same time one makes it, and the others find that one.
+            if self.store.create(key, mark, MARK_TTL).await? {
+                return Ok(Some(name));
+            }
+        }
     }
 
     /// Something was missed in the store that should have been there.
@@ -97,7 +130,7 @@ impl Admission {
     pub(crate) async fn admit(&self) -> Result<(), Refusal> {
         let stale = {
             let state = self.state.lock();
-            state.suspect || state.seen.is_none_or(|seen| seen.elapsed() > FRESH)
+            state.suspect || state.mark.as_ref().is_none_or(|mark| mark.seen.elapsed() > FRESH)
         };
         if stale {
             self.look().await?;
@@ -206,6 +239,31 @@ mod tests {
         empty(&store).await;
         tokio::time::advance(FRESH * 2).await;
         assert_eq!(admitted(&admission, 100).await, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn every_replica_keeps_the_rate_whoever_finds_the_loss_first() {
+        let store = store();
+        let (first, second) = (Admission::new(store.clone(), 10), Admission::new(store.clone(), 10));
+        assert_eq!((admitted(&first, 1).await, admitted(&second, 1).await), (1, 1));
+        empty(&store).await;
+        first.look().await.unwrap();
+        second.look().await.unwrap();
+        assert_eq!((admitted(&first, 100).await, admitted(&second, 100).await), (0, 0));
+        let third = Admission::new(store, 10);
+        assert_eq!(admitted(&third, 100).await, 100, "one that starts afterwards has lost nothing");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_mark_outlives_what_it_marks() {
+        let store = store();
+        let admission = Admission::new(store.clone(), 10);
+        for _ in 0..40 * 24 {
+            assert_eq!(admitted(&admission, 1).await, 1);
+            tokio::time::advance(Duration::from_secs(3600)).await;
+        }
+        let mark = store.load(&Key::new(Kind::Endpoint, "mark")).await.unwrap();
+        assert!(mark.is_some());
     }
 
     #[tokio::test(start_paused = true)]

@@ -30,9 +30,16 @@ const SEEN: Duration = Duration::from_millis(500);
 /// Replicas that are remembered, well above any number that runs; they are forgotten together.
 const MOST_SEEN: usize = 256;
 
-/// The leases, as one replica sees them.
+/// The same for what is not worth losing to a replica that stood still for some seconds, and can be waited for.
+pub(crate) const LONG_TERM: Duration = Duration::from_secs(30);
+
+/// The leases of one kind, as one replica sees them.
 pub(crate) struct Leases {
     store: Arc<dyn SessionStore>,
+    /// What the names of their records begin with.
+    kind: &'static str,
+    /// How long a replica counts as there without a sign of life.
+    term: Duration,
     replica: Box<str>,
     own: Mutex<Option<Own>>,
     /// Whether the last sign of life failed.
@@ -58,10 +65,21 @@ struct Seen {
 // === impl Leases ===
 
 impl Leases {
-    /// The leases in a store. This replica has none yet.
+    /// The leases in a store that lapse after [`TERM`]. This replica has none yet.
     pub(crate) fn new(store: Arc<dyn SessionStore>, replica: &str) -> Self {
+        Self::of_kind(store, replica, "lease", TERM)
+    }
+
+    /// Those that lapse after [`LONG_TERM`].
+    pub(crate) fn long(store: Arc<dyn SessionStore>, replica: &str) -> Self {
+        Self::of_kind(store, replica, "long-lease", LONG_TERM)
+    }
+
+    fn of_kind(store: Arc<dyn SessionStore>, replica: &str, kind: &'static str, term: Duration) -> Self {
         Self {
             store,
+            kind,
+            term,
             replica: replica.into(),
             own: Mutex::default(),
             failing: AtomicBool::new(false),
@@ -74,7 +92,19 @@ impl Leases {
         self.own.lock().is_some() && !self.failing.load(Ordering::Relaxed)
     }
 
-    /// One sign of life. To be given each [`BEAT`].
+    /// A sign of life if it is time for one: each quarter of the term, so that three may be lost.
+    ///
+    /// # Errors
+    /// That the store did not take it.
+    pub(super) async fn keep(&self) -> Result<(), StoreError> {
+        let own = *self.own.lock();
+        match own {
+            Some(own) if own.renewed.elapsed() < self.term / 4 => Ok(()),
+            _ => self.beat().await,
+        }
+    }
+
+    /// One sign of life. To be given each quarter of the term.
     ///
     /// # Errors
     /// That the store did not take it.
@@ -86,14 +116,14 @@ impl Leases {
 
     async fn renew(&self) -> Result<(), StoreError> {
         let renewed = Instant::now();
-        let key = key(&self.replica);
-        let held = self.store.touch(&key, TERM).await?;
+        let key = self.key(&self.replica);
+        let held = self.store.touch(&key, self.term).await?;
         if !held {
-            self.store.create(&key, Record::default(), TERM).await?;
+            self.store.create(&key, Record::default(), self.term).await?;
         }
         let mut own = self.own.lock();
         let since = match *own {
-            Some(own) if held && renewed.duration_since(own.renewed) < TERM => own.since,
+            Some(own) if held && renewed.duration_since(own.renewed) < self.term => own.since,
             _ => renewed,
         };
         *own = Some(Own { since, renewed });
@@ -102,16 +132,16 @@ impl Leases {
 
     /// Ends this replica's lease, so that nobody waits until it has lapsed.
     pub(crate) async fn release(&self) {
-        if let Err(error) = self.store.delete(&key(&self.replica)).await {
+        if let Err(error) = self.store.delete(&self.key(&self.replica)).await {
             tracing::debug!(%error, "the lease of this replica was not ended; it lapses");
         }
     }
 
-    /// Whether this replica has held its own lease for so long without a break. While the store is away all leases lapse, and
+    /// Whether this replica has held its own lease for a whole term without a break. While the store is away all leases lapse, and
     /// nothing is to be concluded from one that is missing until every replica had the time to renew its own.
-    pub(crate) fn is_steady_for(&self, time: Duration) -> bool {
+    fn is_steady(&self) -> bool {
         let own = *self.own.lock();
-        own.is_some_and(|own| own.renewed.elapsed() < TERM && own.since.elapsed() >= time)
+        own.is_some_and(|own| own.renewed.elapsed() < self.term && own.since.elapsed() >= self.term)
     }
 
     /// Whether a replica is gone, for all that can be known: this one has held its own lease for as long as that one's takes to
@@ -120,17 +150,21 @@ impl Leases {
     /// # Errors
     /// That the store cannot be asked.
     pub(crate) async fn is_gone(&self, replica: &str) -> Result<bool, StoreError> {
-        if *replica == *self.replica || !self.is_steady_for(TERM) {
+        if *replica == *self.replica || !self.is_steady() {
             return Ok(false);
         }
         if let Some(seen) = self.remembered(replica) {
             return Ok(!seen.there);
         }
         let at = Instant::now();
-        let there = self.store.load(&key(replica)).await?.is_some();
+        let there = self.store.load(&self.key(replica)).await?.is_some();
         self.remember(replica, Seen { at, there });
         // The store may have been away meanwhile.
-        Ok(!there && self.is_steady_for(TERM))
+        Ok(!there && self.is_steady())
+    }
+
+    fn key(&self, replica: &str) -> Key {
+        Key::new(Kind::Endpoint, &format!("{}.{replica}", self.kind))
     }
 
     fn remembered(&self, replica: &str) -> Option<Seen> {
@@ -144,10 +178,6 @@ impl Leases {
         }
         seen.insert(replica.into(), what);
     }
-}
-
-fn key(replica: &str) -> Key {
-    Key::new(Kind::Endpoint, &format!("lease.{replica}"))
 }
 
 #[cfg(test)]
@@ -207,11 +237,11 @@ mod tests {
         b.beat().await.unwrap();
         pass(TERM * 2).await;
         b.beat().await.unwrap();
-        assert!(!b.is_steady_for(TERM), "the store may have been away");
+        assert!(!b.is_steady(), "the store may have been away");
         pass(TERM / 2).await;
         b.beat().await.unwrap();
         pass(TERM / 2).await;
-        assert!(b.is_steady_for(TERM));
+        assert!(b.is_steady());
     }
 
     #[tokio::test(start_paused = true)]

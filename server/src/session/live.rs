@@ -21,6 +21,7 @@ use trunkline_protocol::{
 
 use super::actor::SessionActor;
 use crate::{
+    cancel::Cancel,
     principal::Principal,
     record::SessionRecord,
     registry::Services,
@@ -32,7 +33,7 @@ pub(crate) type Answered = Result<Box<RawValue>, RpcError>;
 
 /// The session machine with what this replica stores in it: what cancels a call, who waits for an answer, the stream that
 /// listens.
-pub(crate) type Machine = lifecycle::Session<CancellationToken, oneshot::Sender<Answered>, Listener>;
+pub(crate) type Machine = lifecycle::Session<Cancel, oneshot::Sender<Answered>, Listener>;
 
 /// A stream that listens for what belongs to no call.
 #[derive(Clone, Debug)]
@@ -146,11 +147,7 @@ impl LiveSession {
     }
 
     /// Enters a call. What is returned by `cancel` fires when the call is cancelled.
-    pub(crate) fn begin_call(
-        &self,
-        id: RequestId,
-        cancel: CancellationToken,
-    ) -> Result<(), lifecycle::CallRefused> {
+    pub(crate) fn begin_call(&self, id: RequestId, cancel: Cancel) -> Result<(), lifecycle::CallRefused> {
         self.machine.lock().begin_call(id, cancel)
     }
 
@@ -185,6 +182,8 @@ impl LiveSession {
 
     /// Ends everything of the session on this replica.
     pub(crate) fn close(&self) {
+        // First: a call that is left without an answer from here on can tell that it was not its client who cancelled it.
+        self.closed.cancel();
         let released = self.machine.lock().close();
         for cancel in released.cancels {
             cancel.cancel();
@@ -192,7 +191,6 @@ impl LiveSession {
         if let Some(listener) = released.listener {
             listener.end.cancel();
         }
-        self.closed.cancel();
         self.stop_actor();
     }
 
@@ -228,6 +226,11 @@ impl LiveSession {
     /// Whether the record may be used as it is.
     pub(super) fn is_fresh(&self) -> bool {
         self.read_at.load(Ordering::Acquire) == self.changes.load(Ordering::Acquire)
+    }
+
+    /// Whether the session may have subscribed to a resource: what was read of it says so, or is not up to date.
+    pub(crate) fn may_have_subscribed(&self, uri: &str) -> bool {
+        !self.is_fresh() || self.record.load().subscriptions.contains(uri)
     }
 
     /// About to read the record again: a change after this makes what is read stale. The record there is stays stale until

@@ -20,7 +20,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 use trunkline_protocol::{RequestId, jsonrpc::Response, lifecycle::ListenerToken};
-use trunkline_store::{Key, Kind};
+use trunkline_store::{Key, Kind, StoreError};
 
 use admission::Admission;
 pub(crate) use connection::Calls;
@@ -171,19 +171,25 @@ impl Core {
                 self.directory.passivate();
             }
         };
-        tokio::join!(peers::listen(&self), self.directory.follow_changes(), self.show_life(), sweep);
+        let fanout = self.services.fanout.run(&self.services.hub);
+        tokio::join!(peers::listen(&self), self.directory.follow_changes(), self.show_life(), sweep, fanout);
     }
 
-    /// Keeps the lease of this replica, and the mark that shows a loss, alive.
+    /// Keeps the leases of this replica, and the mark that shows a loss, alive.
     async fn show_life(&self) {
         loop {
-            if let Err(error) = self.leases.beat().await {
-                tracing::debug!(%error, "the lease of this replica was not renewed");
-            } else if let Err(error) = self.admission.look().await {
-                tracing::debug!(%error, "the mark in the store was not renewed");
+            if let Err((what, error)) = self.sign_of_life().await {
+                tracing::debug!(%error, what, "was not renewed in the store");
             }
             tokio::time::sleep(lease::BEAT).await;
         }
+    }
+
+    /// Once all of it, in this order: what fails first says what is wrong.
+    async fn sign_of_life(&self) -> Result<(), (&'static str, StoreError)> {
+        self.leases.beat().await.map_err(|error| ("the lease", error))?;
+        self.tasks.keep_lease().await.map_err(|error| ("the long lease", error))?;
+        self.admission.look().await.map_err(|error| ("the mark", error))
     }
 
     /// Counters and gauges of this replica, in the text format of Prometheus.
@@ -210,6 +216,7 @@ impl Core {
     /// Tells the other replicas that this one is gone: what it has not brought to its end is theirs.
     pub(crate) async fn leave(&self) {
         self.leases.release().await;
+        self.tasks.release_lease().await;
     }
 }
 

@@ -7,7 +7,6 @@ use std::{
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
-use tokio_util::sync::CancellationToken;
 use trunkline_protocol::{
     Method, RequestId, Revision, RpcError,
     jsonrpc::Request,
@@ -25,6 +24,7 @@ use super::{
     tasks::{self, Plan},
 };
 use crate::{
+    cancel::Cancel,
     error::Refusal,
     outbox::{Outbox, Reply},
     registry::{Asked, Asking, Begun, Caller, Catalog, Client, Exchange, Outcome, Running},
@@ -76,7 +76,7 @@ pub(crate) async fn serve(
     context: &Context,
     incoming: &Incoming<'_>,
     outbox: &Arc<Outbox>,
-    cancel: &CancellationToken,
+    cancel: &Cancel,
 ) -> Result<(), Refusal> {
     let revision = context.caller.revision;
     let method = served(revision, incoming)?;
@@ -117,7 +117,7 @@ async fn call(
     entered: Entered,
     asked: Asked,
     incoming: &Incoming<'_>,
-    cancel: &CancellationToken,
+    cancel: &Cancel,
 ) -> Result<(), Refusal> {
     let Entered { core, context, outbox, .. } = &entered;
     let (core, method) = (core.clone(), asked.method);
@@ -236,7 +236,7 @@ fn enter(
     context: &Context,
     incoming: &Incoming<'_>,
     outbox: &Arc<Outbox>,
-    cancel: &CancellationToken,
+    cancel: &Cancel,
 ) -> Result<Entered, Refusal> {
     let metrics = &core.services.metrics;
     let most = i64::try_from(core.services.limits.in_flight).unwrap_or(i64::MAX);

@@ -5,7 +5,6 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use serde::Deserialize;
-use tokio_util::sync::CancellationToken;
 use trunkline_hub::{Delivery, Fence, HubError, Position};
 use trunkline_protocol::{
     Method, RequestId, RpcError,
@@ -14,6 +13,7 @@ use trunkline_protocol::{
 
 use super::{Context, Core, Incoming, LiveSession, lease::TERM, refused, serve};
 use crate::{
+    cancel::Cancel,
     following::{Following, Life},
     outbox::{LogCarrier, Note, Outbox, Reply, Undeliverable, is_silent, topic},
     registry::Services,
@@ -202,7 +202,7 @@ pub(super) async fn repeat(
     let method = Method::from_name(&request.method);
     let incoming = Incoming { request: &request, method, params: &params, body };
     let context = Context::of_session(session);
-    let served = serve(core, &context, &incoming, outbox, &CancellationToken::new()).await;
+    let served = serve(core, &context, &incoming, outbox, &Cancel::default()).await;
     served.map_err(|refusal| refusal.answer().error)
 }
 

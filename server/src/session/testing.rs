@@ -18,7 +18,6 @@ use tokio::{
     sync::mpsc,
     task::{AbortHandle, LocalSet},
 };
-use tokio_util::sync::CancellationToken;
 use trunkline_hub::{Hub, Retention, memory::MemoryHub};
 use trunkline_protocol::{
     Method, Revision,
@@ -31,13 +30,14 @@ use trunkline_store::{
 
 use super::{Context, Core, Incoming, LiveSession, serve};
 use crate::{
+    cancel::Cancel,
     config::Limits,
     error::Refusal,
     keys::KeyRing,
     outbox::{Carrier, Logs, Outbox, Output, Shared, Source},
     principal::Principal,
     record::Greeting,
-    registry::{Caller, Catalog, Client, Declared, Registry, Services, Tool},
+    registry::{Caller, Catalog, Client, Declared, Fanout, Registry, Services, Tool},
     telemetry::Metrics,
 };
 
@@ -69,7 +69,7 @@ pub(crate) struct Sent {
     outbox: Arc<Outbox>,
     stream: Option<mpsc::Receiver<Bytes>>,
     /// What the transport fires when the connection closes.
-    pub(crate) closed: CancellationToken,
+    pub(crate) closed: Cancel,
 }
 
 /// A store that counts what it is asked, and can be away.
@@ -133,6 +133,7 @@ impl Cluster {
         let services = Services {
             store: self.store.clone(),
             hub: self.hub.clone(),
+            fanout: Fanout::new(),
             keys: keys(),
             limits: self.limits.clone(),
             metrics: Arc::new(Metrics::default()),
@@ -260,7 +261,7 @@ impl Replica {
         let method = Method::from_name(&request.method);
         let incoming = Incoming { request: &request, method, params: &params, body: &body };
         let outbox = Arc::new(Outbox::new(carrier, 1));
-        let closed = CancellationToken::new();
+        let closed = Cancel::default();
         serve(&self.core, &peer.context, &incoming, &outbox, &closed).await?;
         Ok(Sent { outbox, stream: None, closed })
     }
@@ -299,7 +300,7 @@ impl Sent {
                 }
                 Output::Stream(Source::Queue(frames)) => self.stream = Some(frames),
                 Output::Broken => panic!("the hub of these tests is always there"),
-                Output::Stream(Source::Log(_)) => panic!("these tests have no logs"),
+                Output::Stream(Source::Log(..)) => panic!("these tests have no logs"),
             }
         }
         let frames = self.stream.as_mut().unwrap();

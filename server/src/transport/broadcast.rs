@@ -13,7 +13,7 @@ use trunkline_protocol::{
 use crate::{
     error::Refusal,
     following::{Following, Life},
-    registry::{Broadcast, Catalog, Services},
+    registry::{Broadcast, Catalog, Services, Share},
     session::{Core, LiveSession},
 };
 
@@ -35,9 +35,14 @@ pub(crate) struct Broadcasts {
     core: Arc<Core>,
     revision: Revision,
     wanted: Wanted,
-    log: Following,
+    /// What is handed out here.
+    share: Share,
+    /// What was said before that: read from the log.
+    past: Option<Following>,
+    /// The last place that was looked at.
+    place: Position,
     /// Read, and not yet delivered or passed over.
-    pending: Option<Entry>,
+    pending: Option<(Position, Arc<Broadcast>)>,
 }
 
 /// What a listener gets.
@@ -49,6 +54,19 @@ pub(crate) enum Heard {
     Gap,
     /// The session is over.
     SessionOver,
+}
+
+/// How long a store or a hub that is away is left alone.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Whether a filter names what has changed.
+fn names(filter: &ListenFilter, broadcast: &Broadcast) -> bool {
+    match broadcast {
+        Broadcast::Tools => filter.tools_list_changed,
+        Broadcast::Prompts => filter.prompts_list_changed,
+        Broadcast::Resources => filter.resources_list_changed,
+        Broadcast::Resource(uri) => filter.resource_subscriptions.iter().any(|wanted| **wanted == **uri),
+    }
 }
 
 /// The part of a filter that will be delivered: of what there is.
@@ -70,6 +88,28 @@ pub(super) fn granted(catalog: &Catalog, asked: ListenFilter, most: usize) -> Re
     })
 }
 
+// === impl Wanted ===
+
+impl Wanted {
+    /// A share of what is handed out here: what this listener may want.
+    async fn join(&self, services: &Services) -> Result<Share, HubError> {
+        match self {
+            Self::Filter { filter, .. } => {
+                let filter = filter.clone();
+                services.fanout.join(move |broadcast| names(&filter, broadcast)).await
+            }
+            Self::Session(session) => {
+                let session = session.clone();
+                let may_want = move |broadcast: &Broadcast| match broadcast {
+                    Broadcast::Resource(uri) => session.may_have_subscribed(uri),
+                    _ => true,
+                };
+                services.fanout.join(may_want).await
+            }
+        }
+    }
+}
+
 // === impl Broadcasts ===
 
 impl Broadcasts {
@@ -84,12 +124,16 @@ impl Broadcasts {
         after: Option<Position>,
     ) -> Result<Self, HubError> {
         let topic = Services::broadcast_topic();
-        let after = match after {
+        let place = match after {
             Some(after) => after,
             None => core.services.hub.position(&topic).await?,
         };
-        let log = Following::open(core.services.hub.clone(), topic, after, Life::Renewed).await?;
-        Ok(Self { core, revision, wanted, log, pending: None })
+        let share = wanted.join(&core.services).await?;
+        let past = match place < share.from() {
+            true => Some(Following::open(core.services.hub.clone(), topic, place, Life::Once).await?),
+            false => None,
+        };
+        Ok(Self { core, revision, wanted, share, past, place, pending: None })
     }
 
     /// The next that this listener wants. Nothing is lost if the future is dropped before it is done.
@@ -98,29 +142,73 @@ impl Broadcasts {
             if let Some(heard) = self.deliver().await {
                 return heard;
             }
-            match self.log.next().await {
-                Some(Delivery::Entry(entry)) => self.pending = Some(entry),
-                Some(Delivery::Gap) => {
+            if let Some(past) = &mut self.past {
+                let delivery = past.next().await;
+                if self.read(delivery) {
                     self.core.services.metrics.gap();
                     return Heard::Gap;
                 }
-                // It never ends: one that expires begins again.
-                Some(Delivery::Gone) | None => {}
+                continue;
+            }
+            match self.share.next().await {
+                // Read from the log already, or before this listener's time.
+                Ok((position, _)) if position <= self.place => {}
+                Ok((position, broadcast)) => {
+                    self.place = position;
+                    self.pending = Some((position, broadcast));
+                }
+                Err(place) => self.rejoin(place).await,
             }
         }
     }
 
+    /// Takes a delivery of the log. Whether some were missed.
+    fn read(&mut self, delivery: Option<Delivery>) -> bool {
+        match delivery {
+            Some(Delivery::Entry(Entry { position, payload, .. })) => {
+                self.place = position;
+                // What cannot be read is passed over.
+                self.pending = serde_json::from_slice(&payload).ok().map(|read| (position, Arc::new(read)));
+                if position >= self.share.from() {
+                    self.past = None;
+                }
+                false
+            }
+            Some(Delivery::Gap) => true,
+            // The log has expired since: what is said next begins another one, and is handed out.
+            Some(Delivery::Gone) | None => {
+                self.past = None;
+                false
+            }
+        }
+    }
+
+    /// Goes on after this listener was let go, which missed nothing up to `place`.
+    async fn rejoin(&mut self, place: Position) {
+        let share = loop {
+            match self.wanted.join(&self.core.services).await {
+                Ok(share) => break share,
+                Err(error) => {
+                    tracing::debug!(%error, "a stream waits for broadcasts");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        };
+        self.place = self.place.max(place);
+        if self.place < share.from() {
+            let hub = self.core.services.hub.clone();
+            self.past = Some(Following::new(hub, Services::broadcast_topic(), self.place, Life::Once));
+        }
+        self.share = share;
+    }
+
     /// What was read last, if it is wanted.
     async fn deliver(&mut self) -> Option<Heard> {
-        let entry = self.pending.as_ref()?;
-        let position = entry.position;
-        let heard = match serde_json::from_slice(&entry.payload) {
-            Err(_) => None,
-            Ok(broadcast) => match self.wants(&broadcast).await {
-                Some(true) => Some(Heard::Message(position, self.write(&broadcast))),
-                Some(false) => None,
-                None => Some(Heard::SessionOver),
-            },
+        let (position, broadcast) = self.pending.clone()?;
+        let heard = match self.wants(&broadcast).await {
+            Some(true) => Some(Heard::Message(position, self.write(&broadcast))),
+            Some(false) => None,
+            None => Some(Heard::SessionOver),
         };
         self.pending = None;
         heard
@@ -128,17 +216,8 @@ impl Broadcasts {
 
     /// Whether the listener wants it; `None` if its session is over.
     async fn wants(&mut self, broadcast: &Broadcast) -> Option<bool> {
-        /// How long a store that is away is left alone.
-        const PAUSE: Duration = Duration::from_millis(500);
         match &self.wanted {
-            Wanted::Filter { filter, .. } => Some(match broadcast {
-                Broadcast::Tools => filter.tools_list_changed,
-                Broadcast::Prompts => filter.prompts_list_changed,
-                Broadcast::Resources => filter.resources_list_changed,
-                Broadcast::Resource(uri) => {
-                    filter.resource_subscriptions.iter().any(|wanted| **wanted == **uri)
-                }
-            }),
+            Wanted::Filter { filter, .. } => Some(names(filter, broadcast)),
             Wanted::Session(session) => {
                 let Broadcast::Resource(uri) = broadcast else { return Some(true) };
                 // The subscription may have been made on another replica.

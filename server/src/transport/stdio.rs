@@ -26,6 +26,7 @@ use super::{
     context::{check_task_filter, greet, modern_context, notified},
 };
 use crate::{
+    cancel::Cancel,
     drain::Drain,
     error::Refusal,
     outbox::{Carrier, Outbox, Output, Shared},
@@ -59,7 +60,7 @@ struct Connection {
     /// The session, once `initialize` has opened it.
     session: Option<Arc<LiveSession>>,
     /// What cancels a request that describes itself, as long as its outbox is in use.
-    running: HashMap<RequestId, (CancellationToken, Weak<Outbox>)>,
+    running: HashMap<RequestId, (Cancel, Weak<Outbox>)>,
     /// How many more subscriptions there may be: each is a stream of its own, if on one channel with the others.
     subscriptions: Arc<Semaphore>,
 }
@@ -210,7 +211,7 @@ impl Connection {
         let claim = settle(None, params.meta.as_ref(), method, false).map_err(Refusal::Revision)?;
         let incoming = Incoming { request, method, params: &params, body: line };
         let outbox = self.outbox();
-        let cancel = CancellationToken::new();
+        let cancel = Cancel::default();
         let context = match claim {
             Claim::Modern(revision) => {
                 if method == Some(Method::SubscriptionsListen) {
@@ -232,12 +233,7 @@ impl Connection {
     }
 
     /// Keeps what cancels a request, and lets go of those that are done.
-    fn keep(
-        &mut self,
-        id: &RequestId,
-        cancel: &CancellationToken,
-        outbox: &Arc<Outbox>,
-    ) -> Result<(), Refusal> {
+    fn keep(&mut self, id: &RequestId, cancel: &Cancel, outbox: &Arc<Outbox>) -> Result<(), Refusal> {
         self.running.retain(|_, (_, outbox)| outbox.strong_count() > 0);
         if self.running.contains_key(id) {
             return Err(Refusal::DuplicateId);
@@ -280,7 +276,7 @@ impl Connection {
         &mut self,
         revision: Revision,
         incoming: &Incoming<'_>,
-        cancel: CancellationToken,
+        cancel: Cancel,
     ) -> Result<(), Refusal> {
         let raw =
             incoming.request.params.ok_or_else(|| Refusal::InvalidParams("params are missing".into()))?;
@@ -305,7 +301,7 @@ impl Connection {
         self.say(acknowledged.into()).await;
         let (lines, drain) = (self.lines.clone(), self.drain.clone());
         tokio::spawn(async move {
-            forward(broadcasts, lines, drain, cancel, Some(farewell.into())).await;
+            forward(broadcasts, lines, drain, cancel.token().clone(), Some(farewell.into())).await;
             // Until here the subscription can be cancelled.
             drop((outbox, place));
         });
@@ -382,7 +378,7 @@ impl Connection {
                     Ok(params) => {
                         let method = Method::from_name(&request.method);
                         let incoming = Incoming { request: &request, method, params: &params, body: line };
-                        serve(&self.core, context, &incoming, outbox, &CancellationToken::new()).await
+                        serve(&self.core, context, &incoming, outbox, &Cancel::default()).await
                     }
                 };
                 match served {

@@ -105,7 +105,8 @@ impl LiveTask {
         let changes = Changes::of(&self.core, &self.id);
         let (services, tasks) = (&self.core.services, &self.core.tasks);
         let store = &*services.store;
-        tasks.lease.beat(store).await?;
+        // Others judge by it from the moment that they find the task.
+        tasks.leases.keep().await?;
         let (record, begun) =
             TaskRecord::begin(&self.owner, self.revision, &self.tool, &services.replica, self.ttl);
         if !tasks.records.create(&self.id, record, self.ttl).await? {
@@ -152,9 +153,6 @@ impl LiveTask {
         loop {
             let asks = self.open.load(Ordering::Relaxed) > 0;
             let _told = changes.next(if asks { LOOK_FOR_ANSWER } else { LOOK }).await;
-            if let Err(error) = tasks.lease.beat(&*self.core.services.store).await {
-                tracing::debug!(%error, "this replica gave no sign of life");
-            }
             match tasks.records.load(&self.id).await {
                 Ok(Some(record)) => {
                     if record.state.is_terminal() {

@@ -15,7 +15,6 @@ use trunkline_store::StoreError;
 use super::{
     ending::Ending,
     index,
-    lease::LAPSE,
     owner::Owner,
     record::{End, Said, TaskRecord},
     records::Changed,
@@ -87,12 +86,7 @@ pub(super) async fn find(core: &Core, owner: &Owner, id: &str) -> Result<Option<
     let Some(task) = tasks.records.load(id).await?.filter(|task| task.belongs_to(owner)) else {
         return Ok(None);
     };
-    // A store that was away is no death: whoever was there has had the time to say so again.
-    let cannot_tell = !core.leases.is_steady_for(LAPSE);
-    if task.state.is_terminal()
-        || cannot_tell
-        || tasks.lease.is_there(&*core.services.store, &task.replica).await?
-    {
+    if task.state.is_terminal() || !tasks.leases.is_gone(&task.replica).await? {
         return Ok(Some(task));
     }
     tracing::warn!("a task is given up, since the replica that ran it is gone");

@@ -22,7 +22,6 @@
 
 mod ending;
 mod index;
-mod lease;
 mod ledger;
 mod live;
 mod methods;
@@ -48,9 +47,12 @@ use trunkline_protocol::{
     revision::TaskDialect,
 };
 
-use self::{lease::Lease, ledger::Ledger, records::Records};
+use self::{ledger::Ledger, records::Records};
+use trunkline_store::StoreError;
+
 use super::{
     Core,
+    lease::Leases,
     peers::{self, Signal},
     serve::Context,
 };
@@ -64,7 +66,8 @@ pub(super) use start::{start, start_as_call};
 pub(crate) struct Tasks {
     services: Arc<Services>,
     ledger: Ledger,
-    lease: Lease,
+    /// The replicas that are there: a task is not given up for some seconds' silence.
+    leases: Leases,
     records: Records,
     /// Who waits here for a task to change, by its id. There are no more than calls in flight and running tasks.
     waiting: Mutex<HashMap<Box<str>, watch::Sender<()>>>,
@@ -155,11 +158,24 @@ impl Tasks {
     pub(crate) fn new(services: Arc<Services>) -> Self {
         Self {
             ledger: Ledger::new(services.limits.tasks_per_principal),
-            lease: Lease::new(&services.replica),
+            leases: Leases::long(services.store.clone(), &services.replica),
             records: Records::new(services.store.clone(), services.limits.value_bytes),
             waiting: Mutex::default(),
             services,
         }
+    }
+
+    /// Keeps this replica's lease alive. To be called now and then.
+    ///
+    /// # Errors
+    /// That the store did not take it.
+    pub(super) async fn keep_lease(&self) -> Result<(), StoreError> {
+        self.leases.keep().await
+    }
+
+    /// Ends this replica's lease.
+    pub(super) async fn release_lease(&self) {
+        self.leases.release().await;
     }
 
     /// A task has changed in the store: wakes who waits for it here.

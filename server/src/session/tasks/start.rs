@@ -8,11 +8,11 @@ use std::{
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
-use tokio_util::sync::CancellationToken;
 use trunkline_protocol::{RpcError, error::code, revision::TaskDialect};
 
 use super::{Changes, ledger::Place, live::LiveTask, owner::Owner};
 use crate::{
+    cancel::Cancel,
     error::Refusal,
     outbox::{Carrier, Outbox},
     registry::{Asked, Asking, Becoming, Begun, Exchange, Outcome, Running},
@@ -29,9 +29,9 @@ struct CallFirst {
     tool: Box<str>,
     becoming: Arc<Becoming>,
     /// Fires when the connection closes, which stops a call and not a task.
-    closed: CancellationToken,
+    closed: Cancel,
     /// Stops the handler.
-    cancel: CancellationToken,
+    cancel: Cancel,
 }
 
 /// A call that has just become a task.
@@ -64,7 +64,7 @@ pub(in crate::session) async fn start(
     let asked = Asked { progress: None, log_level: None, ..asked };
     let outbox = Arc::new(Outbox::new(Carrier::Json, 1));
     let asking = task.asking(entered.context.session.is_some());
-    let cancel = CancellationToken::new();
+    let cancel = Cancel::default();
     let exchange = Exchange::new(core.services.clone(), caller, asked, asking, outbox, cancel.clone());
     let catalog = Arc::clone(&core.registry.catalog());
     match catalog.begin(exchange, incoming.params, incoming.request.params.map(RawValue::get)) {
@@ -72,7 +72,7 @@ pub(in crate::session) async fn start(
         Begun::Running(running) => {
             let (created, changes) = task.create().await?;
             place.keep();
-            tokio::spawn(async move { task.run(&cancel, running.finish(), changes, held).await });
+            tokio::spawn(async move { task.run(cancel.token(), running.finish(), changes, held).await });
             entered.leave(&catalog, &Outcome::Encoded(created)).await;
         }
     }
@@ -87,14 +87,14 @@ pub(in crate::session) async fn start_as_call(
     entered: Entered,
     asked: Asked,
     incoming: &Incoming<'_>,
-    closed: &CancellationToken,
+    closed: &Cancel,
 ) -> Result<(), Refusal> {
     let core = entered.core.clone();
     let call = CallFirst {
         tool: asked.target.clone(),
         becoming: Arc::new(Becoming::new()),
         closed: closed.clone(),
-        cancel: CancellationToken::new(),
+        cancel: Cancel::default(),
         entered,
     };
     let exchange = Exchange::new(
@@ -162,7 +162,7 @@ impl CallFirst {
             tokio::select! {
                 biased;
                 outcome = &mut handler => break outcome,
-                () = self.closed.cancelled(), if !self.cancel.is_cancelled() => self.cancel.cancel(),
+                () = self.closed.token().cancelled(), if !self.cancel.is_cancelled() => self.cancel.cancel(),
                 () = self.becoming.wanted() => match self.begin().await {
                     Ok(begun) => {
                         self.becoming.begun(begun.task.clone());

@@ -239,6 +239,38 @@ async fn a_log_that_was_lost_is_begun_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_stream_whose_log_is_lost_before_anybody_reads_it_has_an_end() {
+    // The question is asked, and its log lost with it: the handler waits for an answer that nobody can give.
+    let call = Call::new();
+    call.outbox.send("a question".into()).await.unwrap();
+    let Output::Stream(Source::Log(log, begun)) = call.outbox.output().await else { panic!("no log") };
+    call.hub.delete(&log.topic()).await.unwrap();
+    let mut read = Following::begin(call.hub.clone(), log.topic(), begun, Life::Once).await;
+    let end = timeout(LONG, read.next()).await.expect("nobody waits for ever");
+    assert!(matches!(end, Some(Delivery::Gone)), "{end:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_goes_on_in_a_log_that_was_begun_again_and_shows_the_gap() {
+    let call = Call::new();
+    call.outbox.send("one".into()).await.unwrap();
+    let Output::Stream(Source::Log(log, begun)) = call.outbox.output().await else { panic!("no log") };
+    call.hub.delete(&log.topic()).await.unwrap();
+    call.answer("two").await;
+    let mut read = Following::begin(call.hub.clone(), log.topic(), begun, Life::Once).await;
+    let mut seen = Vec::new();
+    while let Some(delivery) = timeout(LONG, read.next()).await.expect("the stream has an end") {
+        match delivery {
+            Delivery::Entry(entry) if is_silent(&entry.payload) => {}
+            Delivery::Entry(entry) => seen.push(String::from_utf8(entry.payload.to_vec()).unwrap()),
+            Delivery::Gap => seen.push("gap".to_owned()),
+            Delivery::Gone => seen.push("gone".to_owned()),
+        }
+    }
+    assert_eq!(seen, ["gap", "two"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_log_is_read_on_after_the_hub_was_away() {
     let call = Call::new();
     call.hub.away.store(5, Ordering::Relaxed);
@@ -295,8 +327,8 @@ async fn a_sign_of_life_does_not_wait_for_the_handler_that_waits_for_it() {
             body.to_string().into(),
         );
         let sent = a.send_body(&peer, &body, Carrier::Log(log)).await.unwrap();
-        let Output::Stream(Source::Log(log)) = sent.outbox.output().await else { panic!("no log") };
-        let mut log = Following::new(hub, log.topic(), Position::default(), Life::Once);
+        let Output::Stream(Source::Log(log, begun)) = sent.outbox.output().await else { panic!("no log") };
+        let mut log = Following::new(hub, log.topic(), begun, Life::Once);
         let answered = async {
             while let Some(delivery) = log.next().await {
                 let Delivery::Entry(entry) = delivery else { continue };

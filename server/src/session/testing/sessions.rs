@@ -185,3 +185,37 @@ async fn a_deleted_session_is_gone_from_every_replica_whether_it_hears_of_it_or_
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_call_that_is_cancelled_by_the_end_of_its_session_can_tell() {
+    use std::{
+        pin::pin,
+        sync::atomic::{AtomicBool, Ordering},
+        task::{Context, Wake},
+    };
+
+    /// Looks at the session in the very moment in which a call of it is cancelled.
+    struct Looks {
+        session: Arc<LiveSession>,
+        was_over: AtomicBool,
+    }
+    impl Wake for Looks {
+        fn wake(self: Arc<Self>) {
+            self.was_over.store(self.session.closed().is_cancelled(), Ordering::SeqCst);
+        }
+    }
+    local(async {
+        let a = cluster().replica("a").await;
+        let peer = a.initialize(&owner(), Revision::V2025_11_25, &json!({})).await;
+        let session = peer.session().clone();
+        let cancel = crate::cancel::Cancel::default();
+        session.begin_call(1.into(), cancel.clone()).unwrap();
+        let looks = Arc::new(Looks { session: session.clone(), was_over: AtomicBool::new(false) });
+        let waker = looks.clone().into();
+        let mut cancelled = pin!(cancel.token().cancelled());
+        assert!(cancelled.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        a.core.end(&session).await.unwrap();
+        assert!(cancel.is_cancelled() && looks.was_over.load(Ordering::SeqCst));
+    })
+    .await;
+}

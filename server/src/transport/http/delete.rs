@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 
-use super::{Endpoint, head, reply};
+use super::{Endpoint, head::Head, reply};
 use crate::{config::Sessions, error::Refusal, principal::Principal};
 
 /// Serves DELETE on the MCP endpoint.
@@ -14,12 +14,12 @@ pub(super) async fn delete(request: HttpRequest, endpoint: web::Data<Endpoint>) 
 }
 
 async fn end(request: &HttpRequest, endpoint: &Endpoint) -> Result<(), Refusal> {
-    head::admit(request, &endpoint.settings)?;
-    if head::is_modern(request) || endpoint.settings.sessions == Sessions::Off {
+    let head = Head::admitted(request, &endpoint.settings)?;
+    if head.is_modern() || endpoint.settings.sessions == Sessions::Off {
         return Err(Refusal::HttpMethod("POST"));
     }
-    head::check_version(request)?;
-    let id = head::session_id(request)?.ok_or(Refusal::SessionRequired)?;
+    head.check_version()?;
+    let id = head.session_id()?.ok_or(Refusal::SessionRequired)?;
     let session = endpoint.core.directory.find(id, &Principal::anonymous()).await?;
     endpoint.core.end(&session).await
 }

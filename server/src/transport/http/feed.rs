@@ -43,8 +43,8 @@ pub(super) enum Feed {
         log: Following,
         /// Writes the ids of its events.
         ids: EventIds,
-        /// Whether the revision begins streams with an id and no data.
-        priming: bool,
+        /// The id of the stream's beginning, written first where the revision begins streams with an id and no data.
+        priming: Option<String>,
         /// Counts gaps.
         metrics: Arc<Metrics>,
         /// Watches over the replica that runs the call, where this is another one.
@@ -135,13 +135,15 @@ impl Feed {
     pub(super) async fn of_call(endpoint: &Endpoint, source: Source, context: &Context) -> Self {
         match source {
             Source::Queue(queue) => Self::Queue(queue),
-            Source::Log(log) => {
+            Source::Log(log, begun) => {
                 let services = &endpoint.core.services;
                 // The call runs, whether its log can be read at the moment or not.
                 let (hub, topic) = (services.hub.clone(), log.topic());
-                let read = Following::begin(hub, topic, Position::default(), Life::Once).await;
+                // After the entry that it begins with: a log that is lost before it was read is known to be gone, and not
+                // taken for one that has not begun.
+                let read = Following::begin(hub, topic, begun, Life::Once).await;
                 let ids = EventIds::of_call(&services.keys, log.session(), log.stream());
-                let priming = context.caller.revision.features().priming;
+                let priming = context.caller.revision.features().priming.then(|| ids.at(begun));
                 let metrics = services.metrics.clone();
                 Self::Call { log: read, ids, priming, metrics, _watch: None }
             }
@@ -153,7 +155,10 @@ impl Feed {
         match self {
             Self::Queue(queue) => queue.recv().await.map(|data| Piece::Message { id: None, data }),
             Self::Call { log, ids, priming, metrics, .. } => {
-                let piece = next_of_call(log, ids, priming).await;
+                if let Some(id) = priming.take() {
+                    return Some(Piece::Priming(id));
+                }
+                let piece = next_of_call(log, ids).await;
                 if matches!(piece, Some(Piece::Gap)) {
                     metrics.gap();
                 }
@@ -201,17 +206,12 @@ impl Feed {
     }
 }
 
-async fn next_of_call(log: &mut Following, ids: &EventIds, priming: &mut bool) -> Option<Piece> {
+async fn next_of_call(log: &mut Following, ids: &EventIds) -> Option<Piece> {
     loop {
         match log.next().await? {
+            Delivery::Entry(entry) if is_silent(&entry.payload) => {}
             Delivery::Entry(entry) => {
-                let id = ids.at(entry.position);
-                if !is_silent(&entry.payload) {
-                    return Some(Piece::Message { id: Some(id), data: entry.payload });
-                }
-                if !entry.last && std::mem::take(priming) {
-                    return Some(Piece::Priming(id));
-                }
+                return Some(Piece::Message { id: Some(ids.at(entry.position)), data: entry.payload });
             }
             Delivery::Gap => return Some(Piece::Gap),
             Delivery::Gone => return None,

@@ -11,7 +11,8 @@ use super::{
     Endpoint,
     event_id::{EventIds, Resume},
     feed::{Ends, Feed, Leave, OpenStream, Session},
-    head, reply,
+    head::Head,
+    reply,
     stream::sse,
 };
 use crate::{
@@ -36,15 +37,15 @@ pub(super) async fn get(request: HttpRequest, endpoint: web::Data<Endpoint>) -> 
 }
 
 async fn stream(request: &HttpRequest, endpoint: &web::Data<Endpoint>) -> Result<HttpResponse, Refusal> {
-    head::admit(request, &endpoint.settings)?;
-    if head::is_modern(request) || endpoint.settings.sessions == Sessions::Off {
+    let head = Head::admitted(request, &endpoint.settings)?;
+    if head.is_modern() || endpoint.settings.sessions == Sessions::Off {
         return Err(Refusal::HttpMethod("POST"));
     }
-    head::check_version(request)?;
-    if !head::acceptable(request).sse {
+    head.check_version()?;
+    if !head.acceptable().sse {
         return Err(Refusal::NotAcceptable("text/event-stream"));
     }
-    let id = head::session_id(request)?.ok_or(Refusal::SessionRequired)?;
+    let id = head.session_id()?.ok_or(Refusal::SessionRequired)?;
     let session = endpoint.core.directory.find(id, &Principal::anonymous()).await?;
     let resume = resume(request, endpoint, &session)?;
     let permit = permit(endpoint, &session)?;
@@ -104,7 +105,7 @@ async fn resumed(
     let core = endpoint.core.clone();
     let watch = Watched { core, session: session.clone(), stream: stream.into() }.watch();
     let watch = Some(AbortOnDropHandle::new(tokio::spawn(watch)));
-    let feed = Feed::Call { log, ids, priming: false, metrics, _watch: watch };
+    let feed = Feed::Call { log, ids, priming: None, metrics, _watch: watch };
     let ends = Ends {
         drain: endpoint.drain.clone(),
         leave: Leave::AtOnce,

@@ -144,8 +144,8 @@ async fn only_post(request: HttpRequest, endpoint: web::Data<Endpoint>) -> HttpR
 }
 
 fn method_not_allowed(request: &HttpRequest, endpoint: &Endpoint, allowed: &'static str) -> HttpResponse {
-    let refusal = match head::admit(request, &endpoint.settings) {
-        Ok(()) => Refusal::HttpMethod(allowed),
+    let refusal = match head::Head::admitted(request, &endpoint.settings) {
+        Ok(_) => Refusal::HttpMethod(allowed),
         Err(refusal) => refusal,
     };
     reply::refuse(endpoint, &refusal, None)

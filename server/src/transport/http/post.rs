@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
-use tokio_util::sync::CancellationToken;
 use trunkline_protocol::{
     Method, RequestId, Revision, RpcError,
     header::Acceptable,
@@ -17,10 +16,12 @@ use super::{
     Endpoint, body,
     carrier::carrier,
     feed::{Ends, Feed},
-    head, listen, reply, socket,
+    head::Head,
+    listen, reply, socket,
     stream::{open, sse},
 };
 use crate::{
+    cancel::Cancel,
     config::Sessions,
     error::Refusal,
     outbox::{Outbox, Output, Replies},
@@ -54,14 +55,14 @@ async fn take(
     payload: web::Payload,
     endpoint: &web::Data<Endpoint>,
 ) -> Result<HttpResponse, Rejected> {
-    head::admit(request, &endpoint.settings)?;
-    head::check_content_type(request)?;
-    let accept = head::acceptable(request);
+    let head = Head::admitted(request, &endpoint.settings)?;
+    head.check_content_type()?;
+    let accept = head.acceptable();
     if !accept.json && !accept.sse {
         return Err(Refusal::NotAcceptable("application/json or text/event-stream").into());
     }
     let body = body::read(request, payload, &endpoint.settings).await?;
-    let exchange = Post { request, endpoint, accept, body: &body };
+    let exchange = Post { head: &head, endpoint, accept, body: &body };
     match parse(&body, endpoint.settings.bounds)? {
         Body::Single(Message::Request(mut message)) => {
             let answered = exchange.request(&mut message).await;
@@ -79,7 +80,7 @@ async fn take(
 
 /// One POST whose body has been read.
 struct Post<'a> {
-    request: &'a HttpRequest,
+    head: &'a Head<'a>,
     endpoint: &'a web::Data<Endpoint>,
     accept: Acceptable,
     body: &'a Bytes,
@@ -98,11 +99,11 @@ impl Post<'_> {
         let params = match request.take_params().map_err(Refusal::InvalidParams) {
             Ok(params) => params,
             // With nothing to be read in them, the header alone tells the era.
-            Err(refusal) if head::is_modern(self.request) => return Err(refusal),
+            Err(refusal) if self.head.is_modern() => return Err(refusal),
             Err(refusal) => return self.as_error(&request.id, refusal),
         };
         let method = Method::from_name(&request.method);
-        let version = head::protocol_version(self.request);
+        let version = self.head.protocol_version();
         let claim = settle(version, params.meta.as_ref(), method, true).map_err(Refusal::Revision)?;
         let principal = Principal::anonymous();
         let incoming = Incoming { request, method, params: &params, body: self.body };
@@ -145,9 +146,9 @@ impl Post<'_> {
         incoming: &Incoming<'_>,
     ) -> Result<HttpResponse, Refusal> {
         let Incoming { request, method, params, .. } = incoming;
-        head::check_mirrored(self.request, &request.method, *method, params)?;
+        self.head.check_mirrored(&request.method, *method, params)?;
         if *method == Some(Method::ToolsCall) {
-            head::check_params(self.request, &self.endpoint.core.registry.catalog(), params)?;
+            self.head.check_params(&self.endpoint.core.registry.catalog(), params)?;
         }
         let context = context::modern_context(revision, principal, params, self.body);
         if *method == Some(Method::SubscriptionsListen) {
@@ -159,10 +160,10 @@ impl Post<'_> {
     /// Serves a request, and sends what its outbox says.
     async fn answer(&self, context: &Context, incoming: &Incoming<'_>) -> Result<HttpResponse, Refusal> {
         let outbox = Arc::new(Outbox::new(carrier(self.endpoint, context, self.accept, self.body), 1));
-        let cancel = CancellationToken::new();
+        let cancel = Cancel::default();
         // In the modern era a closed stream is a cancellation; before, a broken connection says nothing.
         let modern = context.caller.revision.era() == Era::Modern;
-        let guard = modern.then(|| cancel.clone().drop_guard());
+        let guard = modern.then(|| cancel.on_drop());
         serve(&self.endpoint.core, context, incoming, &outbox, &cancel).await?;
         // Nearly every answer is there by now. The way of the others is kept out of this future, which is made for every call.
         let output = match outbox.take() {
@@ -229,7 +230,7 @@ impl Post<'_> {
         if self.endpoint.settings.sessions == Sessions::Off {
             return Ok(context::sessionless_context(header.unwrap_or(Revision::UNSTATED), principal));
         }
-        let id = head::session_id(self.request)?.ok_or(Refusal::SessionRequired)?;
+        let id = self.head.session_id()?.ok_or(Refusal::SessionRequired)?;
         let session = self.endpoint.core.directory.find(id, principal).await?;
         Ok(Context::of_session(session))
     }
@@ -243,7 +244,7 @@ impl Post<'_> {
             return Err(Refusal::Draining);
         }
         let core = &self.endpoint.core;
-        if let Some(id) = head::session_id(self.request).ok().flatten() {
+        if let Some(id) = self.head.session_id().ok().flatten() {
             match core.directory.find(id, principal).await {
                 Ok(_) => return Err(Refusal::SessionLive),
                 Err(Refusal::SessionUnknown) => {}
@@ -263,7 +264,7 @@ impl Post<'_> {
     async fn notification(&self, notification: &Notification<'_>) -> Result<HttpResponse, Refusal> {
         let params = Params::read(notification.params).unwrap_or_default();
         let method = Method::from_name(&notification.method);
-        let version = head::protocol_version(self.request);
+        let version = self.head.protocol_version();
         match settle(version, params.meta.as_ref(), method, true).map_err(Refusal::Revision)? {
             // Over HTTP this era has no notification of the client with a meaning.
             Claim::Modern(_) => {}
@@ -276,11 +277,11 @@ impl Post<'_> {
     }
 
     async fn response(&self, response: Response<'_>) -> Result<HttpResponse, Refusal> {
-        if head::is_modern(self.request) {
+        if self.head.is_modern() {
             let error = RpcError::invalid_request("this revision has no responses of clients");
             return Err(Refusal::Malformed(error));
         }
-        head::check_version(self.request)?;
+        self.head.check_version()?;
         let context = self.legacy(&Principal::anonymous(), None).await?;
         if let Some(session) = &context.session {
             self.endpoint.core.answer(session, response).await?;
@@ -290,7 +291,7 @@ impl Post<'_> {
 
     /// A batch: answered together, or on one stream (2025-03-26 *Sending Messages to the Server*).
     async fn batch(&self, messages: Vec<Result<Message<'_>, Malformed>>) -> Result<HttpResponse, Refusal> {
-        let header = head::protocol_version(self.request);
+        let header = self.head.protocol_version();
         let stated =
             header.map(|name| Revision::from_name(name).ok_or(Refusal::BatchNotServed)).transpose()?;
         if stated.is_some_and(|revision| !revision.features().batch) {
@@ -362,7 +363,7 @@ impl Post<'_> {
             return Err(Refusal::InvalidParams("`initialize` must not be part of a batch".into()));
         }
         let incoming = Incoming { request, method, params: &params, body: self.body };
-        serve(&self.endpoint.core, context, &incoming, outbox, &CancellationToken::new()).await
+        serve(&self.endpoint.core, context, &incoming, outbox, &Cancel::default()).await
     }
 }
 

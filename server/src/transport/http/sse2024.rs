@@ -6,7 +6,6 @@ use std::sync::Arc;
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use serde::Deserialize;
-use tokio_util::sync::CancellationToken;
 use trunkline_hub::Position;
 use trunkline_protocol::{
     Method, Revision, RpcError,
@@ -17,10 +16,12 @@ use super::{
     Endpoint, body,
     feed::{Connection, Ends, Feed, Leave, OpenStream, Session},
     get::permit,
-    head, reply, socket,
+    head::Head,
+    reply, socket,
     stream::sse,
 };
 use crate::{
+    cancel::Cancel,
     config::Sessions,
     error::Refusal,
     following::{Following, Life},
@@ -62,11 +63,11 @@ fn log(endpoint: &Endpoint, session: &LiveSession, body: Bytes) -> LogCarrier {
 }
 
 async fn stream(request: &HttpRequest, endpoint: &web::Data<Endpoint>) -> Result<HttpResponse, Refusal> {
-    head::admit(request, &endpoint.settings)?;
+    let head = Head::admitted(request, &endpoint.settings)?;
     if endpoint.settings.sessions == Sessions::Off {
         return Err(Refusal::HttpMethod("POST"));
     }
-    if !head::acceptable(request).sse {
+    if !head.acceptable().sse {
         return Err(Refusal::NotAcceptable("text/event-stream"));
     }
     if endpoint.drain.is_draining() {
@@ -115,8 +116,8 @@ async fn take(
         #[serde(rename = "sessionId")]
         session_id: String,
     }
-    head::admit(request, &endpoint.settings)?;
-    head::check_content_type(request)?;
+    let head = Head::admitted(request, &endpoint.settings)?;
+    head.check_content_type()?;
     let query =
         web::Query::<Query>::from_query(request.query_string()).map_err(|_| Refusal::SessionRequired)?;
     let session = endpoint.core.directory.find(&query.session_id, &Principal::anonymous()).await?;
@@ -167,7 +168,7 @@ impl Posted<'_> {
         let params = request.take_params().map_err(Refusal::InvalidParams)?;
         let incoming = Incoming { request, method, params: &params, body: self.body };
         let context = Context::of_session(self.session.clone());
-        serve(core, &context, &incoming, outbox, &CancellationToken::new()).await
+        serve(core, &context, &incoming, outbox, &Cancel::default()).await
     }
 
     async fn initialize(&self, request: &Request<'_>, outbox: &Arc<Outbox>) -> Result<(), Refusal> {

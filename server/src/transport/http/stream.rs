@@ -6,7 +6,6 @@ use actix_web::{HttpResponse, web};
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use tokio::time::{Instant, sleep_until};
-use tokio_util::sync::DropGuard;
 use trunkline_protocol::sse::{Event, write_comment, write_event};
 
 use super::{
@@ -14,6 +13,7 @@ use super::{
     feed::{Ends, Feed, Piece},
     reply,
 };
+use crate::cancel::CancelOnDrop;
 
 /// How long a client waits before it comes back to a stream that we ended, before jitter.
 const RETRY: Duration = Duration::from_millis(500);
@@ -30,7 +30,7 @@ struct Open {
     farewell: Option<Bytes>,
     phase: Phase,
     /// Cancels the request in revisions where a closed stream means that.
-    guard: Option<DropGuard>,
+    guard: Option<CancelOnDrop>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub(super) fn sse(
     endpoint: &web::Data<Endpoint>,
     feed: Feed,
     ends: Ends,
-    guard: Option<DropGuard>,
+    guard: Option<CancelOnDrop>,
 ) -> HttpResponse {
     open(endpoint, feed, ends, guard, None)
 }
@@ -65,7 +65,7 @@ pub(super) fn open(
     endpoint: &web::Data<Endpoint>,
     feed: Feed,
     ends: Ends,
-    guard: Option<DropGuard>,
+    guard: Option<CancelOnDrop>,
     farewell: Option<Bytes>,
 ) -> HttpResponse {
     let age = endpoint.settings.max_age;

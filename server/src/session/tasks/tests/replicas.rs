@@ -4,7 +4,10 @@ use tokio::time::Instant;
 use trunkline_protocol::Revision;
 
 use super::*;
-use crate::session::tasks::{live::LiveTask, owner::Owner};
+use crate::session::{
+    lease::LONG_TERM,
+    tasks::{live::LiveTask, owner::Owner},
+};
 
 async fn session(replica: &Replica) -> Peer {
     replica.initialize(&anybody(), Revision::V2025_11_25, &json!({"elicitation": {}})).await
@@ -248,6 +251,31 @@ async fn a_change_whose_answer_is_lost_is_made_once() {
         a.ask(&client, "tasks/update", answer).await;
         let completed = reach(&a, &client, &asking, "completed").await;
         assert_eq!(completed["result"]["content"][0]["text"], "hello Ada");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_whose_replica_is_gone_fails_and_one_whose_replica_was_silent_for_a_moment_does_not() {
+    local(async {
+        let cluster = cluster();
+        let (a, b) = (cluster.replica("a").await, cluster.replica("b").await);
+        let client = modern();
+        tokio::time::sleep(LONG_TERM).await;
+        let id = begin(&a, &client, "sleep", json!({"seconds": 600})).await;
+        a.fall_asleep();
+        tokio::time::sleep(LONG_TERM / 2).await;
+        let task = b.ask(&client, "tasks/get", named(&id)).await;
+        assert_eq!(task["result"]["status"], "working", "{task}");
+        // The store is away for longer than any lease: that is nobody's death.
+        cluster.store.set_away(true);
+        tokio::time::sleep(LONG_TERM * 2).await;
+        cluster.store.set_away(false);
+        let task = b.ask(&client, "tasks/get", named(&id)).await;
+        assert_eq!(task["result"]["status"], "working", "{task}");
+        tokio::time::sleep(LONG_TERM * 2).await;
+        let task = b.ask(&client, "tasks/get", named(&id)).await;
+        assert_eq!(task["result"]["status"], "failed", "{task}");
     })
     .await;
 }
