@@ -1,4 +1,4 @@
-//! A load balancer in front of replicas: round robin, no affinity, streams passed on as they come.
+//! A load balancer in front of replicas: round robin unless told otherwise, streams passed on as they come.
 
 mod haproxy;
 mod nginx;
@@ -26,6 +26,26 @@ pub enum Kind {
     Nginx,
 }
 
+/// How a balancer chooses the replica for a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// One after the other, no affinity.
+    #[default]
+    RoundRobin,
+    /// The one with the fewest connections.
+    LeastConnections,
+    /// Requests with the same value of this header go to the same replica while it is there, by consistent hashing; those
+    /// without the header go to one after the other, or anywhere.
+    Sticky {
+        /// The header's name: letters, digits and dashes.
+        header: String,
+    },
+}
+
+/// As many connections of clients as a balancer takes. Each may need one to a replica, and the file descriptors for both
+/// have to be there: 16 000 and some.
+pub const CONNECTIONS: usize = 8000;
+
 /// A replica, as the balancer sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backend {
@@ -49,15 +69,29 @@ pub struct Balancer {
 // === impl Balancer ===
 
 impl Balancer {
-    /// Starts a balancer and waits until it accepts connections.
+    /// Starts a balancer with the default policy and waits until it accepts connections.
     ///
     /// # Errors
     /// [`HarnessError::Missing`] with the command that installs it, [`HarnessError::Ended`], [`HarnessError::Late`].
     pub async fn start(scratch: &Scratch, kind: Kind, backends: &[Backend]) -> Result<Self, HarnessError> {
+        Self::start_with(scratch, kind, &Policy::default(), backends).await
+    }
+
+    /// Starts a balancer with this policy and waits until it accepts connections.
+    ///
+    /// # Errors
+    /// As [`Balancer::start`]; [`HarnessError::Unsupported`] for a header's name that is none.
+    pub async fn start_with(
+        scratch: &Scratch,
+        kind: Kind,
+        policy: &Policy,
+        backends: &[Backend],
+    ) -> Result<Self, HarnessError> {
+        policy.check()?;
         let mut start = 1;
         loop {
             let port = Port::draw()?;
-            scratch.write(kind.file(), kind.configuration(scratch, port.address(), backends))?;
+            scratch.write(kind.file(), kind.configuration(scratch, port.address(), policy, backends))?;
             let process = Process::spawn(scratch, &kind.program(scratch))?;
             let mut balancer = Self { kind, port, process, scratch: scratch.clone() };
             match balancer.ready().await {
@@ -167,6 +201,26 @@ impl Balancer {
     }
 }
 
+// === impl Policy ===
+
+impl Policy {
+    /// A header's name goes into a configuration as it is.
+    fn check(&self) -> Result<(), HarnessError> {
+        match self {
+            Self::Sticky { header }
+                if header.is_empty()
+                    || !header.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') =>
+            {
+                Err(HarnessError::Unsupported {
+                    what: format!("a balancer that is sticky by {header:?}"),
+                    remedy: "name a header with letters, digits and dashes".to_owned(),
+                })
+            }
+            Self::RoundRobin | Self::LeastConnections | Self::Sticky { .. } => Ok(()),
+        }
+    }
+}
+
 // === impl Kind ===
 
 impl Kind {
@@ -177,10 +231,16 @@ impl Kind {
         }
     }
 
-    fn configuration(self, scratch: &Scratch, listen: SocketAddr, backends: &[Backend]) -> String {
+    fn configuration(
+        self,
+        scratch: &Scratch,
+        listen: SocketAddr,
+        policy: &Policy,
+        backends: &[Backend],
+    ) -> String {
         match self {
-            Self::Haproxy => haproxy::configuration(scratch, listen, backends),
-            Self::Nginx => nginx::configuration(scratch, listen, backends),
+            Self::Haproxy => haproxy::configuration(scratch, listen, policy, backends),
+            Self::Nginx => nginx::configuration(scratch, listen, policy, backends),
         }
     }
 

@@ -24,7 +24,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 
 use crate::{
     HarnessError,
-    balancer::{Backend, Balancer, Kind},
+    balancer::{Backend, Balancer, Kind, Policy},
     cut::Cut,
     redis::{Redis, Topology},
     replica::{Replica, Settings},
@@ -36,6 +36,7 @@ use crate::{
 pub struct Builder {
     replicas: usize,
     balancer: Option<Kind>,
+    policy: Policy,
     redis: Option<Topology>,
     cut: bool,
     settings: Settings,
@@ -53,6 +54,19 @@ pub struct Cluster {
     scratch: Scratch,
 }
 
+/// A cluster's servers, each of which can be hurt while another one is.
+#[derive(Debug)]
+pub struct Parts<'a> {
+    /// All replicas.
+    pub replicas: &'a mut [Replica],
+    /// The way of each replica to Redis, where cuts were asked for; empty otherwise.
+    pub cuts: &'a mut [Cut],
+    /// The Redis, where there is one.
+    pub redis: Option<&'a mut Redis>,
+    /// The balancer, where there is one.
+    pub balancer: Option<&'a mut Balancer>,
+}
+
 // === impl Builder ===
 
 impl Builder {
@@ -67,6 +81,13 @@ impl Builder {
     #[must_use]
     pub fn balancer(mut self, kind: Kind) -> Self {
         self.balancer = Some(kind);
+        self
+    }
+
+    /// How the balancer chooses between them; one after the other by default.
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
         self
     }
 
@@ -136,7 +157,8 @@ impl Builder {
         }
         if let Some(kind) = self.balancer {
             let backends: Vec<Backend> = cluster.replicas.iter().map(backend).collect();
-            cluster.balancer = Some(Balancer::start(&cluster.scratch, kind, &backends).await?);
+            let balancer = Balancer::start_with(&cluster.scratch, kind, &self.policy, &backends).await?;
+            cluster.balancer = Some(balancer);
         }
         Ok(cluster)
     }
@@ -148,7 +170,14 @@ impl Cluster {
     /// One replica of this binary with a store in memory and no balancer, to be made more of.
     #[must_use]
     pub fn builder(binary: impl Into<PathBuf>) -> Builder {
-        Builder { replicas: 1, balancer: None, redis: None, cut: false, settings: Settings::demo(binary) }
+        Builder {
+            replicas: 1,
+            balancer: None,
+            policy: Policy::default(),
+            redis: None,
+            cut: false,
+            settings: Settings::demo(binary),
+        }
     }
 
     /// Scheme, host and port for clients: the balancer's, or the first replica's where there is none.
@@ -197,6 +226,17 @@ impl Cluster {
     #[must_use]
     pub fn cut(&mut self, replica: usize) -> Option<&mut Cut> {
         self.cuts.get_mut(replica)
+    }
+
+    /// All of its servers at once, for those who hurt several at the same time.
+    #[must_use]
+    pub fn parts(&mut self) -> Parts<'_> {
+        Parts {
+            replicas: &mut self.replicas,
+            cuts: &mut self.cuts,
+            redis: self.redis.as_mut(),
+            balancer: self.balancer.as_mut(),
+        }
     }
 
     /// The keys that all replicas have, as `keys.ring` is written.

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -12,7 +12,7 @@ use tokio::{
 };
 use trunkline_harness::{
     HarnessError,
-    balancer::{Backend, Balancer, Kind},
+    balancer::{Backend, Balancer, Kind, Policy},
     binary,
     cluster::Cluster,
     scratch::Scratch,
@@ -163,4 +163,105 @@ async fn a_stopped_balancer_keeps_its_clients_waiting() {
     assert!(timeout(Duration::from_millis(200), &mut waiting).await.is_err());
     cluster.balancer().unwrap().resume().unwrap();
     assert_eq!(waiting.await.unwrap().unwrap().status, 200);
+}
+
+/// A server that is ready, holds what asks for `/hold` until the test ends, and answers anything else with its name.
+async fn named(name: &'static str) -> Backend {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(hold_or_answer(stream, name));
+        }
+    });
+    Backend { name: name.to_owned(), address, admin: address }
+}
+
+async fn hold_or_answer(mut stream: TcpStream, name: &str) -> std::io::Result<()> {
+    let mut buffer = [0; 4096];
+    let length = stream.read(&mut buffer).await?;
+    if buffer[..length].starts_with(b"GET /hold") {
+        let head = format!("HTTP/1.1 200 OK\r\nX-Name: {name}\r\nTransfer-Encoding: chunked\r\n\r\n");
+        stream.write_all(head.as_bytes()).await?;
+        return std::future::pending().await;
+    }
+    let head = format!("HTTP/1.1 200 OK\r\nX-Name: {name}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    stream.write_all(head.as_bytes()).await
+}
+
+/// Who answers so many requests with this header, one after the other.
+async fn who_answers(balancer: &Balancer, header: &str, requests: usize) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for _ in 0..requests {
+        let request = format!("GET / HTTP/1.1\r\nHost: localhost\r\n{header}Connection: close\r\n\r\n");
+        let answer = support::exchange(balancer.address(), &request).await.unwrap();
+        names.insert(answer.header("x-name").unwrap().to_owned());
+    }
+    names
+}
+
+async fn behind(kind: Kind, policy: &Policy) -> (Scratch, Balancer) {
+    let scratch = Scratch::new().unwrap();
+    let backends = [named("one").await, named("two").await, named("three").await];
+    let balancer = Balancer::start_with(&scratch, kind, policy, &backends).await.unwrap();
+    (scratch, balancer)
+}
+
+async fn keeps_a_client_with_its_replica(kind: Kind) {
+    let (_scratch, balancer) = behind(kind, &Policy::Sticky { header: "X-Client".to_owned() }).await;
+    let mut seen = BTreeSet::new();
+    for client in 0..20 {
+        let names = who_answers(&balancer, &format!("X-Client: client-{client}\r\n"), 4).await;
+        assert_eq!(names.len(), 1, "client {client}: {names:?}");
+        seen.extend(names);
+    }
+    assert_eq!(seen.len(), 3, "clients are spread: {seen:?}");
+    assert_eq!(who_answers(&balancer, "", 60).await.len(), 3, "those without the header, too");
+}
+
+#[tokio::test]
+async fn haproxy_keeps_a_client_with_its_replica() {
+    keeps_a_client_with_its_replica(Kind::Haproxy).await;
+}
+
+#[tokio::test]
+async fn nginx_keeps_a_client_with_its_replica() {
+    keeps_a_client_with_its_replica(Kind::Nginx).await;
+}
+
+async fn prefers_who_has_the_fewest_connections(kind: Kind) {
+    let (_scratch, balancer) = behind(kind, &Policy::LeastConnections).await;
+    let mut held = TcpStream::connect(balancer.address()).await.unwrap();
+    held.write_all(b"GET /hold HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    let mut head = String::new();
+    while !head.contains("\r\n\r\n") {
+        let mut buffer = [0; 4096];
+        let length = timeout(support::DEADLINE, held.read(&mut buffer)).await.unwrap().unwrap();
+        assert!(length > 0, "closed after {head:?}");
+        head.push_str(&String::from_utf8_lossy(&buffer[..length]));
+    }
+    let busy =
+        head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("x-name: ").map(str::to_owned));
+    let names = who_answers(&balancer, "", 12).await;
+    assert!(!names.contains(&busy.unwrap()), "{head:?}: {names:?}");
+}
+
+#[tokio::test]
+async fn haproxy_prefers_who_has_the_fewest_connections() {
+    prefers_who_has_the_fewest_connections(Kind::Haproxy).await;
+}
+
+#[tokio::test]
+async fn nginx_prefers_who_has_the_fewest_connections() {
+    prefers_who_has_the_fewest_connections(Kind::Nginx).await;
+}
+
+#[tokio::test]
+async fn a_header_that_is_none_is_refused() {
+    let scratch = Scratch::new().unwrap();
+    for header in ["", "a b", "x\ny"] {
+        let policy = Policy::Sticky { header: header.to_owned() };
+        let error = Balancer::start_with(&scratch, Kind::Haproxy, &policy, &[]).await.unwrap_err();
+        assert!(matches!(error, HarnessError::Unsupported { .. }), "{error}");
+    }
 }

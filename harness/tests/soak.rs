@@ -26,13 +26,30 @@ const FORGET: Duration = Duration::from_secs(300);
 /// How much a replica may have grown. What an allocator keeps for the next time varies with the hour.
 const GROWN: f64 = 1.25;
 
+/// Counts what [`Use`] says of keys.
+const COUNT: &str = r"
+local cursor, keys, immortal = '0', 0, 0
+repeat
+    local page = redis.call('SCAN', cursor, 'COUNT', 1000)
+    cursor = page[1]
+    for _, key in ipairs(page[2]) do
+        local kept = string.find(key, ':nonce:', 1, true) or string.sub(key, -5) == ':meta'
+        if not kept then keys = keys + 1 end
+        if redis.call('PTTL', key) == -1 then immortal = immortal + 1 end
+    end
+until cursor == '0'
+return {keys, immortal}";
+
 /// What is in use.
 #[derive(Clone, Debug, PartialEq)]
 struct Use {
     /// Open files of each replica.
     files: Vec<usize>,
-    /// Keys in Redis.
+    /// Keys in Redis, but for those that are kept for many minutes whatever happens: where a log that has expired ended, and
+    /// which answers were used.
     keys: i64,
+    /// Keys that never expire.
+    immortal: i64,
     /// Channels that somebody subscribes to.
     channels: usize,
     /// Connections to Redis.
@@ -46,6 +63,7 @@ impl Use {
     fn is_within(&self, base: &Self) -> bool {
         self.files.iter().zip(&base.files).all(|(now, base)| now <= base)
             && self.keys <= base.keys
+            && self.immortal <= base.immortal
             && self.channels <= base.channels
             && self.connections <= base.connections
     }
@@ -118,9 +136,12 @@ async fn used(cluster: &mut Cluster) -> Use {
     let redis = cluster.redis().unwrap().standalone().unwrap();
     let clients = redis.command(&["INFO", "clients"]).await.unwrap().text().unwrap();
     let connected = clients.lines().find_map(|line| line.strip_prefix("connected_clients:"));
+    let counted = redis.command(&["EVAL", COUNT, "0"]).await.unwrap();
+    let [keys, immortal] = [0, 1].map(|at: usize| counted.list()[at].integer().unwrap());
     Use {
         files,
-        keys: redis.command(&["DBSIZE"]).await.unwrap().integer().unwrap(),
+        keys,
+        immortal,
         channels: redis.command(&["PUBSUB", "CHANNELS"]).await.unwrap().list().len(),
         connections: connected.unwrap().trim().parse().unwrap(),
     }

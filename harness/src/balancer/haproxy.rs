@@ -7,7 +7,7 @@ use tokio::{
     net::UnixStream,
 };
 
-use super::{Backend, system_program};
+use super::{Backend, CONNECTIONS, Policy, system_program};
 use crate::{HarnessError, process::Program, scratch::Scratch};
 
 pub(super) const FILE: &str = "haproxy.cfg";
@@ -20,8 +20,6 @@ const SOCKET: &str = "haproxy.socket";
 /// - `httpchk` at the admin port: a replica that drains is left out within 200 ms.
 const DEFAULTS: &str = r#"defaults
     mode http
-    maxconn 8000
-    balance roundrobin
     option http-no-delay
     option redispatch 1
     retries 3
@@ -38,10 +36,21 @@ const DEFAULTS: &str = r#"defaults
     http-error status 503 content-type text/plain lf-string "no replica is ready" hdr Retry-After 1
 "#;
 
-pub(super) fn configuration(scratch: &Scratch, listen: SocketAddr, backends: &[Backend]) -> String {
+pub(super) fn configuration(
+    scratch: &Scratch,
+    listen: SocketAddr,
+    policy: &Policy,
+    backends: &[Backend],
+) -> String {
     let socket = scratch.path().join(SOCKET);
+    let balance = match policy {
+        Policy::RoundRobin => "balance roundrobin".to_owned(),
+        Policy::LeastConnections => "balance leastconn".to_owned(),
+        Policy::Sticky { header } => format!("balance hdr({header})\n    hash-type consistent"),
+    };
     let mut text = format!(
-        "global\n    maxconn 8000\n    nbthread 1\n    stats socket {} level admin\n{DEFAULTS}\
+        "global\n    maxconn {CONNECTIONS}\n    nbthread 1\n    stats socket {} level admin\n\
+         {DEFAULTS}    maxconn {CONNECTIONS}\n    {balance}\n\
          frontend clients\n    bind {listen}\n    default_backend replicas\nbackend replicas\n",
         socket.display()
     );

@@ -97,7 +97,7 @@ pub struct Report {
     pub silence_of_all: Duration,
     /// Who was refused by whom, and how often.
     pub refused: BTreeMap<String, u64>,
-    /// When sessions were opened, in order.
+    /// When sessions of the older revisions were opened, in order: those whose number a server bounds.
     pub opened: Vec<At>,
     /// How many clients there are.
     pub clients: usize,

@@ -48,14 +48,16 @@ pub fn check(histories: &[History], window: Window) -> Report {
 /// Each lost session counts once, however many requests were told so.
 fn sessions(report: &mut Report, history: &History) {
     let mut lost = std::collections::HashSet::new();
+    let has_sessions = history.revision.era() == trunkline_protocol::revision::Era::Legacy;
     for event in &history.events {
         match event.what {
             What::Opened { .. } => {
                 report.add(Count::Sessions, event.at, 1);
-                report.opened.push(event.at);
+                if has_sessions {
+                    report.opened.push(event.at);
+                }
             }
             What::Lost { session } if lost.insert(session) => {
-                let has_sessions = history.revision.era() == trunkline_protocol::revision::Era::Legacy;
                 let count = if has_sessions { Count::SessionsLost } else { Count::HandlesLost };
                 report.find(count, history, event.at, 1, (None, format!("number {session}")));
             }
