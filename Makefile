@@ -51,11 +51,11 @@ contract: ## the suite that every store and hub must pass
 golden: ## wire fixtures of every revision
 	$(CARGO) test --locked -p trunkline-protocol --test golden
 
-conformance: ## the official conformance suite against examples/everything
-	@scripts/conformance.sh
+conformance: ## the official conformance suite against examples/everything, and against our client
+	@status=0; scripts/conformance.sh || status=$$?; scripts/conformance.sh --client || status=$$?; exit $$status
 
-interop: ## the official clients against the demo server
-	@interop/run.sh
+interop: ## the official clients against the demo server, and our client and load generator against the official SDKs' servers
+	@status=0; interop/run.sh || status=$$?; interop/load/run.sh || status=$$?; exit $$status
 
 cluster: ## conformance and interop through HAProxy, three replicas on one Redis
 	@scripts/cluster.sh

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "lib"))
 import callgrind  # noqa: E402
 import instructions  # noqa: E402
 import memory  # noqa: E402
+import on_redis  # noqa: E402
 import processes  # noqa: E402
 import report  # noqa: E402
 import wall  # noqa: E402
@@ -21,7 +22,7 @@ import wire  # noqa: E402
 
 LISTED = ("2025-11-25", "2026-07-28")
 IN_FLIGHT = (1, 32)
-PARTS = ("instructions", "profile", "memory", "cold", "wall")
+PARTS = ("instructions", "profile", "memory", "cold", "wall", "redis")
 PROFILED = ("2024-11-05", "2025-11-25", "2026-07-28")
 
 
@@ -171,6 +172,10 @@ def main() -> None:
             "wall": lambda: wall.rounds(plan.cells(), plan.rounds, plan.seconds, options.patience, say),
             "memory": lambda: kept(plan),
             "cold": lambda: memory.cold_start(plan.spawns, say),
+            "redis": lambda: {
+                "instructions": on_redis.counted(plan.calls, say),
+                "wall": wall.rounds(on_redis.cells(), plan.rounds, plan.seconds, options.patience, say),
+            },
         }
         for part in PARTS:
             if part in wanted:

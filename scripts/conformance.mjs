@@ -1,5 +1,6 @@
-// The verdict on one run of the conformance suite: conformance.mjs REVISION DIRECTORY EXPECTED-FILE
+// The verdict on one run of the conformance suite: conformance.mjs LEG REVISION DIRECTORY EXPECTED-FILE
 //
+// LEG is what was tested: `server` or `client`.
 // DIRECTORY holds list.txt, what `conformance list` prints, and checks/, what the suite wrote. Prints a summary, writes
 // `PASSED FAILED` to counts.txt, and exits with 0 when all is as expected, 1 when not, 2 when it cannot tell.
 //
@@ -8,34 +9,34 @@
 // specification only recommends.
 
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 const WIDTH = 240;
 
 /** The scenarios that must run, with the suite's reason for not scoring one, or null. */
-function listed(text) {
+function listed(text, leg) {
     const scenarios = new Map();
-    let [server, reason] = [false, null];
+    let [section, reason] = [null, null];
     for (const line of text.split('\n')) {
-        if (/^Server scenarios/.test(line)) server = true;
-        else if (/^Client scenarios/.test(line)) server = false;
+        section = /^(Server|Client) scenarios/.exec(line)?.[1].toLowerCase() ?? section;
         const group = /^ {2}([a-z-]+) \(\d+\):$/.exec(line);
-        if (group) [server, reason] = [false, group[1]];
+        if (group) [section, reason] = [null, group[1]];
         const scored = /^ {2}- (\S+)$/.exec(line);
-        if (scored && server) scenarios.set(scored[1], null);
-        const unscored = /^ {4}- (\S+) \[server\]$/.exec(line);
-        if (unscored) scenarios.set(unscored[1], reason);
+        if (scored && section === leg) scenarios.set(scored[1], null);
+        const unscored = /^ {4}- (\S+) \[([a-z]+)\]$/.exec(line);
+        if (unscored?.[2] === leg) scenarios.set(unscored[1], reason);
     }
     return scenarios;
 }
 
-/** The checks of each scenario that ran. */
+/** The checks of each scenario that ran. A scenario of the server leg is in a directory `server-NAME-TIME`, one of the
+ * client leg in `NAME-TIME`, and a name may have slashes. */
 function results(directory) {
     const found = new Map();
-    for (const entry of existsSync(directory) ? readdirSync(directory) : []) {
-        const name = entry.replace(/^server-/, '').replace(/-\d{4}-\d\d-\d\dT[\d-]+Z$/, '');
-        const file = join(directory, entry, 'checks.json');
-        found.set(name, [...(found.get(name) ?? []), ...JSON.parse(readFileSync(file, 'utf8'))]);
+    for (const entry of existsSync(directory) ? readdirSync(directory, { recursive: true }) : []) {
+        if (basename(entry) !== 'checks.json') continue;
+        const name = dirname(entry).replace(/^server-/, '').replace(/-\d{4}-\d\d-\d\dT[\d-]+Z$/, '');
+        found.set(name, [...(found.get(name) ?? []), ...JSON.parse(readFileSync(join(directory, entry), 'utf8'))]);
     }
     return found;
 }
@@ -61,12 +62,12 @@ function faults(checks) {
 
 const skippedByTheSuite = (checks) => checks?.length > 0 && checks.every(({ status }) => status === 'SKIPPED');
 
-const [revision, directory, expectedFile] = process.argv.slice(2);
-const scenarios = listed(readFileSync(join(directory, 'list.txt'), 'utf8'));
+const [leg, revision, directory, expectedFile] = process.argv.slice(2);
+const scenarios = listed(readFileSync(join(directory, 'list.txt'), 'utf8'), leg);
 const ran = results(join(directory, 'checks'));
 const expected = expectedFailures(readFileSync(expectedFile, 'utf8'), revision);
 if (scenarios.size === 0) {
-    console.error(`conformance: the suite lists no server scenario for ${revision}`);
+    console.error(`conformance: the suite lists no ${leg} scenario for ${revision}`);
     process.exit(2);
 }
 
@@ -100,7 +101,7 @@ for (const name of strangers) lines.push(`  FAIL ${name}`, '       no such scena
 
 const [passed, failed] = [counts.scored[0] + counts.unscored[0], counts.scored[1] + counts.unscored[1] + strangers.length];
 const part = ([ok, bad]) => `${ok} passed, ${bad} failed`;
-console.log(`${revision}: scored ${part(counts.scored)}; not scored ${part(counts.unscored)}; ` +
+console.log(`${leg} ${revision}: scored ${part(counts.scored)}; not scored ${part(counts.unscored)}; ` +
     `${counts.known} known failures, ${counts.skipped} skipped by the suite, ${counts.warnings} warnings`);
 for (const line of lines) console.log(line);
 writeFileSync(join(directory, 'counts.txt'), `${passed} ${failed}\n`);

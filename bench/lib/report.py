@@ -4,6 +4,8 @@ REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28
 # The greatest shares of the floor that are allowed: for a call, and for a list.
 INSTRUCTIONS = {"tools/call": 1.25, "tools/list": 1.2}
 CPU = {"tools/call": 1.2, "tools/list": 1.2}
+# A warm call on Redis beside one on memory.
+ON_REDIS = {"tools/call": 1.1}
 P99 = {"tools/call": 1.5, "tools/list": 1.5}
 
 
@@ -22,6 +24,8 @@ def markdown(measured: dict) -> str:
             f"Cold start to the first answer, {len(cold['all'])} processes: median {cold['median']:.1f} ms, "
             f"{cold['min']:.1f} to {cold['max']:.1f} ms. Budget: below 50 ms{verdict(cold['median'] < 50)}.\n"
         )
+    if "redis" in measured:
+        parts.append(on_redis(measured["redis"]["results"]))
     if measured:
         parts.append(conditions(measured))
     return "\n".join(parts)
@@ -114,6 +118,32 @@ def memory(results: dict) -> str:
         )
     head = "| what | number | bytes each | bytes left | budget |"
     return "### Resident memory\n\n" + rows(head, lines)
+
+
+def on_redis(results: dict) -> str:
+    lines = []
+    for key, got in results["instructions"].items():
+        name, revision = key.split(" ")
+        share = got["redis"] / got["memory"]
+        most = ON_REDIS.get(name)
+        budget = f"{share:.2f} of {most}{verdict(share <= most)}" if most else f"{share:.2f}"
+        lines.append(f"| {name} | {revision} | {got['memory']:,.0f} | {got['redis']:,.0f} | {budget} |")
+    head = "| request | revision | memory | Redis | share |"
+    out = ["### On Redis: instructions\n\n" + rows(head, lines)]
+    lines = []
+    for key, got in results["wall"].items():
+        name, revision, where, connections = key.split(" ")
+        if where == "memory":
+            continue
+        beside = results["wall"][f"{name} {revision} memory {connections}"]
+        cpu, other = got["cpu"]["median"], beside["cpu"]["median"]
+        lines.append(
+            f"| {name} | {revision} | {connections[1:]} | {other:.1f} | {cpu:.1f} | {cpu / other:.2f} "
+            f"| {1e6 / cpu:,.0f} | {got['foreign']['median']:.0%} |"
+        )
+    head = "| request | revision | in flight | memory, CPU us | Redis, CPU us | share | a second of CPU serves | others on the core |"
+    out.append("### On Redis: CPU of the replica\n\n" + rows(head, lines))
+    return "\n".join(out)
 
 
 def conditions(measured: dict) -> str:

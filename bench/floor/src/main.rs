@@ -23,7 +23,7 @@ struct Flags {
     /// Where to listen.
     #[arg(long, default_value = "127.0.0.1:8081")]
     bind: SocketAddr,
-    /// Bytes of the answer to a call, 94 or more with an id of eight digits and a sum of four.
+    /// Bytes of the answer to a call, 127 or more with an id of eight digits and a sum of four.
     #[arg(long, default_value_t = 256)]
     length: usize,
     /// The file whose bytes answer `POST /list`.
@@ -59,6 +59,22 @@ struct Params<'a> {
 struct Numbers {
     a: i64,
     b: i64,
+}
+
+/// What comes before calls, so that a client of the protocol can be measured against the floor, too.
+#[derive(Deserialize)]
+struct Greeting<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    method: &'a str,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Initialize<'a> {
+    protocol_version: &'a str,
 }
 
 #[derive(Deserialize)]
@@ -97,8 +113,26 @@ async fn call(body: Bytes, answers: web::Data<Answers>) -> HttpResponse {
         Ok(Call { id, method: "tools/call", params: Params { name: "add", arguments } }) => {
             json(answer(id, arguments, answers.length).into())
         }
-        _ => HttpResponse::BadRequest().finish(),
+        _ => greet(&body).unwrap_or_else(|| HttpResponse::BadRequest().finish()),
     }
+}
+
+/// Answers as little as a client needs to go on to calls.
+fn greet(body: &[u8]) -> Option<HttpResponse> {
+    let Greeting { id, method, params } = serde_json::from_slice(body).ok()?;
+    let result = match method {
+        "initialize" => {
+            let version = serde_json::from_str::<Initialize<'_>>(params?.get()).ok()?.protocol_version;
+            format!(
+                r#"{{"protocolVersion":"{version}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"floor","version":"1"}}}}"#
+            )
+        }
+        "server/discover" => r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"serverInfo":{"name":"floor","version":"1"},"ttlMs":0,"cacheScope":"public"}"#.to_owned(),
+        _ if id.is_none() => return Some(HttpResponse::Accepted().finish()),
+        _ => return None,
+    };
+    let id = id?;
+    Some(json(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#).into()))
 }
 
 async fn list_tools(body: Bytes, answers: web::Data<Answers>) -> HttpResponse {
@@ -120,7 +154,7 @@ fn answer(id: &RawValue, Numbers { a, b }: Numbers, length: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(length);
     write!(
         bytes,
-        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{{\"sum\":{sum}}}"}}]}}}}"#
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{{\"sum\":{sum}}}"}}],"structuredContent":{{"sum":{sum}}}}}}}"#
     )
     .expect("invariant: a vector takes every byte");
     if bytes.len() < length {
