@@ -158,24 +158,42 @@ async fn megabytes_arrive_whole_and_the_connection_is_used_again() {
     assert_eq!(fake.connections(), 1);
 }
 
-/// A server that refuses a long request from its head must be understood, though the request cannot be sent to its end.
+#[tokio::test]
+async fn a_server_that_says_that_it_closes_is_not_asked_again_on_that_connection() {
+    let (fake, client) = with(|_, _, body| {
+        let answer = format!("{HEAD}Connection: close\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        Some(Reply::bytes(&[&answer], false))
+    })
+    .await;
+    for expected in 0..3 {
+        assert_eq!(nth(&call(&client).await.unwrap()), expected);
+    }
+    assert_eq!(fake.connections(), 3);
+}
+
+/// A server that refuses a long request from its head must be understood, though the request cannot be sent to its end;
+/// the rest of it must not be taken for the beginning of the next one.
 #[tokio::test]
 async fn a_refusal_before_the_end_of_the_request_is_heard() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let server = tokio::spawn(async move {
-        let (mut connection, _) = listener.accept().await.unwrap();
+        let (mut cut_short, _) = listener.accept().await.unwrap();
         let mut head = [0; 64];
-        connection.read_exact(&mut head).await.unwrap();
-        let refusal =
-            b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 8\r\nConnection: close\r\n\r\ntoo long";
-        connection.write_all(refusal).await.unwrap();
-        connection
+        cut_short.read_exact(&mut head).await.unwrap();
+        let refusal = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 8\r\n\r\ntoo long";
+        cut_short.write_all(refusal).await.unwrap();
+        let (mut next, _) = listener.accept().await.unwrap();
+        next.read_exact(&mut head).await.unwrap();
+        next.write_all(b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await.unwrap();
+        (cut_short, next)
     });
     let connecting = Client::http(&url).revision(Revision::V2026_07_28).retry(ONCE).discover(false).connect();
     let client = soon(connecting).await.unwrap();
     let long = format!("{{\"text\":\"{}\"}}", "x".repeat(64 << 20));
     let failure = soon(client.raw(&Call::tool("echo", &long))).await.unwrap_err();
     assert_eq!(failure.error.status(), Some(413), "{failure}");
+    let failure = call(&client).await.unwrap_err();
+    assert_eq!(failure.error.status(), Some(410), "{failure}");
     drop(server.await.unwrap());
 }
