@@ -120,7 +120,7 @@ pub fn parse(body: &[u8], bounds: Bounds) -> Result<Body<'_>, Malformed> {
 /// Whether brackets nest deeper than `limit`. Brackets inside strings do not count.
 fn too_deep(body: &[u8], limit: usize) -> bool {
     // Counting is cheap and nearly always enough: no more opening brackets than `limit`, no deeper nesting.
-    if memchr::memchr2_iter(b'{', b'[', body).take(limit + 1).count() <= limit {
+    if opening(body) <= limit {
         return false;
     }
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
@@ -142,6 +142,13 @@ fn too_deep(body: &[u8], limit: usize) -> bool {
     false
 }
 
+/// How many opening brackets there are. Eight bits count faster than a word does, as many as they hold at a time.
+fn opening(body: &[u8]) -> usize {
+    let is_opening = |byte: &u8| u8::from(*byte | 0x20 == b'{');
+    let counts = body.chunks(usize::from(u8::MAX)).map(|chunk| chunk.iter().map(is_opening).sum::<u8>());
+    counts.map(usize::from).sum()
+}
+
 fn parse_batch(body: &str, most: usize) -> Result<Body<'_>, Malformed> {
     let members: Vec<&RawValue> =
         serde_json::from_str(body).map_err(|error| Malformed::new(None, RpcError::parse(error)))?;
@@ -156,18 +163,24 @@ fn parse_batch(body: &str, most: usize) -> Result<Body<'_>, Malformed> {
 }
 
 fn parse_message(json: &str) -> Result<Message<'_>, Malformed> {
-    if let Ok(envelope) = read_envelope(json, true) {
-        return envelope.into_message();
+    let mut envelope = Envelope::default();
+    if read_envelope(json, true, &mut envelope).is_err() {
+        // Parameters that do not fit are the method's to complain of, not the envelope's.
+        envelope = Envelope::default();
+        read_envelope(json, false, &mut envelope).map_err(|error| explain(json, &error))?;
     }
-    // Parameters that do not fit are the method's to complain of, not the envelope's.
-    read_envelope(json, false).map_err(|error| explain(json, &error))?.into_message()
+    envelope.into_message()
 }
 
-fn read_envelope(json: &str, with_params: bool) -> serde_json::Result<Envelope<'_>> {
+/// Reads into `envelope`, which is larger than what is to be moved from hand to hand.
+fn read_envelope<'a>(
+    json: &'a str,
+    with_params: bool,
+    envelope: &mut Envelope<'a>,
+) -> serde_json::Result<()> {
     let mut deserializer = serde_json::Deserializer::from_str(json);
-    let envelope = deserializer.deserialize_map(EnvelopeVisitor { with_params })?;
-    deserializer.end()?;
-    Ok(envelope)
+    deserializer.deserialize_map(EnvelopeVisitor { with_params, envelope })?;
+    deserializer.end()
 }
 
 /// Whether a request of this method needs no more of its parameters than [`Params`] has.
@@ -210,37 +223,39 @@ struct Envelope<'a> {
 
 impl<'a> Envelope<'a> {
     fn into_message(self) -> Result<Message<'a>, Malformed> {
-        let id = self.id.clone().flatten();
-        let refuse = |reason: &str| Err(Malformed::new(id.clone(), RpcError::invalid_request(reason)));
+        let refuse = |id, reason: &str| Err(Malformed::new(id, RpcError::invalid_request(reason)));
         if self.version != Some(true) {
-            return refuse("`jsonrpc` must be \"2.0\"");
+            return refuse(self.id.flatten(), "`jsonrpc` must be \"2.0\"");
         }
         let params = self.params.flatten();
         if let Some(params) = params
             && !params.get().starts_with('{')
         {
-            return refuse("`params` must be an object");
+            return refuse(self.id.flatten(), "`params` must be an object");
         }
         match (self.method, self.id, self.result, self.error) {
             (Some(method), Some(Some(id)), None, None) => {
                 Ok(Message::Request(Request { id, method, params, read: self.read }))
             }
             (Some(method), None, None, None) => Ok(Message::Notification(Notification { method, params })),
-            (Some(_), Some(None), None, None) => refuse("the id of a request must not be null"),
+            (Some(_), Some(None), None, None) => refuse(None, "the id of a request must not be null"),
             (None, Some(Some(id)), Some(result), None) => {
                 Ok(Message::Response(Response { id: Some(id), outcome: Ok(result) }))
             }
             (None, id, None, Some(error)) => {
                 Ok(Message::Response(Response { id: id.flatten(), outcome: Err(error) }))
             }
-            _ => refuse("a message has a `method`, or an `id` and either `result` or `error`"),
+            (_, id, _, _) => {
+                refuse(id.flatten(), "a message has a `method`, or an `id` and either `result` or `error`")
+            }
         }
     }
 }
 
-struct EnvelopeVisitor {
+struct EnvelopeVisitor<'a, 'e> {
     /// Reads the parameters, too, where the method's name came before them.
     with_params: bool,
+    envelope: &'e mut Envelope<'a>,
 }
 
 /// Sets a member once: a repeated key lets two readers of one body see two messages.
@@ -248,15 +263,15 @@ fn once<T, E: de::Error>(slot: &mut Option<T>, value: T, key: &'static str) -> R
     if slot.replace(value).is_some() { Err(E::duplicate_field(key)) } else { Ok(()) }
 }
 
-impl<'de> de::Visitor<'de> for EnvelopeVisitor {
-    type Value = Envelope<'de>;
+impl<'de> de::Visitor<'de> for EnvelopeVisitor<'de, '_> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON-RPC message object")
     }
 
-    fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Envelope<'de>, A::Error> {
-        let mut envelope = Envelope::default();
+    fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let Self { with_params, envelope } = self;
         while let Some(Text(key)) = map.next_key::<Text<'de>>()? {
             match &*key {
                 "jsonrpc" => {
@@ -265,7 +280,7 @@ impl<'de> de::Visitor<'de> for EnvelopeVisitor {
                 "id" => once(&mut envelope.id, map.next_value()?, "id")?,
                 "method" => once(&mut envelope.method, map.next_value::<Text<'de>>()?.0, "method")?,
                 "params" if envelope.params.is_some() => return Err(de::Error::duplicate_field("params")),
-                "params" if self.with_params && envelope.method.as_deref().is_some_and(is_read_at_once) => {
+                "params" if with_params && envelope.method.as_deref().is_some_and(is_read_at_once) => {
                     once(&mut envelope.read, map.next_value::<Object<'de>>()?.0, "params")?;
                 }
                 "params" => envelope.params = Some(map.next_value()?),
@@ -275,7 +290,7 @@ impl<'de> de::Visitor<'de> for EnvelopeVisitor {
                 _ => drop(map.next_value::<&'de RawValue>()?),
             }
         }
-        Ok(envelope)
+        Ok(())
     }
 }
 

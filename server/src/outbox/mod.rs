@@ -236,7 +236,14 @@ impl Outbox {
 
     /// Gives one answer. The last one ends a stream that is this request's own.
     pub(crate) async fn respond(self: &Arc<Self>, reply: Reply) -> Result<(), Undeliverable> {
-        let Some(reply) = self.keep(reply) else { return Ok(()) };
+        match self.keep(reply) {
+            None => Ok(()),
+            // The way of few answers is kept out of this future, which is made for every call.
+            Some(reply) => Box::pin(self.respond_on_stream(reply)).await,
+        }
+    }
+
+    async fn respond_on_stream(self: &Arc<Self>, reply: Reply) -> Result<(), Undeliverable> {
         self.to_the_end(|outbox| async move {
             let mut log = outbox.log.lock().await;
             let last = outbox.count_answer();

@@ -22,7 +22,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use arc_swap::ArcSwap;
 use trunkline_protocol::{
-    Method, RpcError,
+    Method, Revision, RpcError,
     model::{CompleteParams, Reference},
     params::{Params, read},
     revision::Era,
@@ -49,6 +49,8 @@ pub use state::State;
 pub use template::TemplateError;
 pub use tool::{IntoToolResult, NoArguments, Structured, Tool, ToolError};
 
+use crate::keys::KeyRing;
+
 /// The catalog of this moment. A change makes a new one; requests that have begun go on with theirs.
 pub(crate) struct Registry(ArcSwap<Catalog>);
 
@@ -69,7 +71,7 @@ impl Registry {
 // === impl Catalog ===
 
 impl Catalog {
-    /// Begins a request that a handler serves, or a list. Other methods are the session's.
+    /// Begins a request that a handler serves. Lists are [`Catalog::list`]'s, and other methods the session's.
     pub(crate) fn begin(&self, exchange: Exchange, params: &Params<'_>, raw: Option<&str>) -> Begun {
         if let Err(reason) = resume(&exchange, params) {
             return Begun::Done(Outcome::Error(RpcError::invalid_params(reason)));
@@ -82,12 +84,30 @@ impl Catalog {
             Method::ResourcesRead => self.begin_read(exchange),
             Method::PromptsGet => self.begin_prompt(exchange, params),
             Method::CompletionComplete => self.begin_completion(exchange, raw),
-            Method::ToolsList => self.list(&exchange, List::Tools, params),
-            Method::ResourcesList => self.list(&exchange, List::Resources, params),
-            Method::ResourcesTemplatesList => self.list(&exchange, List::Templates, params),
-            Method::PromptsList => self.list(&exchange, List::Prompts, params),
             method => Begun::Done(Outcome::Error(RpcError::method_not_found(method.name()))),
         }
+    }
+
+    /// The outcome of a list, which no handler works on. `None` of any other method.
+    pub(crate) fn list(
+        &self,
+        revision: Revision,
+        method: Method,
+        params: &Params<'_>,
+        keys: &KeyRing,
+    ) -> Option<Outcome> {
+        let list = match method {
+            Method::ToolsList => List::Tools,
+            Method::ResourcesList => List::Resources,
+            Method::ResourcesTemplatesList => List::Templates,
+            Method::PromptsList => List::Prompts,
+            _ => return None,
+        };
+        if !self.offers(method) && revision.era() == Era::Modern {
+            return Some(Outcome::Error(RpcError::method_not_found(method.name())));
+        }
+        let cursor = params.cursor.as_ref().map(|cursor| &*cursor.0);
+        Some(self.page(revision, list, cursor, keys).map_or_else(Outcome::Error, Outcome::Encoded))
     }
 
     /// Whether the capability behind a method is declared. 2026-07-28 knows no method without it; clients of the older
@@ -165,12 +185,6 @@ impl Catalog {
         let argument = asked.argument.name;
         let started = run::guarded(&exchange, || completers.start(&argument, exchange.clone(), typed));
         running(exchange, started.map(Ok))
-    }
-
-    fn list(&self, exchange: &Exchange, list: List, params: &Params<'_>) -> Begun {
-        let cursor = params.cursor.as_ref().map(|cursor| &*cursor.0);
-        let page = self.page(exchange.caller().revision, list, cursor, &exchange.services().keys);
-        Begun::Done(page.map_or_else(Outcome::Error, Outcome::Encoded))
     }
 }
 

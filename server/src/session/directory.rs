@@ -115,15 +115,20 @@ impl Directory {
     /// # Errors
     /// [`Refusal::SessionUnknown`] if there is none for this caller, or that the store cannot be reached.
     pub(crate) async fn find(&self, id: &str, principal: &Principal) -> Result<Arc<LiveSession>, Refusal> {
-        let here = self.live.get(id).map(|entry| entry.value().clone());
+        let here = self.here(id);
+        let mut now = self.now();
         let session = match here {
-            Some(session) if session.is_fresh() && !self.may_have_expired(&session) => session,
-            _ => self.read(id).await?,
+            Some(session) if session.is_fresh() && !self.may_have_expired(&session, now) => session,
+            _ => {
+                let session = Box::pin(self.read(id)).await?;
+                now = self.now();
+                session
+            }
         };
         if !session.belongs_to(principal) {
             return Err(Refusal::SessionUnknown);
         }
-        self.note_use(&session);
+        self.note_use(&session, now);
         Ok(session)
     }
 
@@ -202,7 +207,9 @@ impl Directory {
         let reading = self.reading.entry(id.clone()).or_default().clone();
         let turn = reading.turn.lock().await;
         let result = match self.here(&id) {
-            Some(session) if session.is_fresh() && !self.may_have_expired(&session) => Ok(session),
+            Some(session) if session.is_fresh() && !self.may_have_expired(&session, self.now()) => {
+                Ok(session)
+            }
             // The same one is kept: calls and streams of those who went before hang on it.
             Some(session) => self.refresh(session).await,
             None => self.read_from_store(&id, &reading).await,
@@ -255,9 +262,9 @@ impl Directory {
     }
 
     /// Notes a use, and renews the expiry where it is time, without keeping the request waiting.
-    fn note_use(&self, session: &Arc<LiveSession>) {
+    fn note_use(&self, session: &Arc<LiveSession>, now: u64) {
         let ttl = self.services.session_ttl;
-        if session.note_use(self.now(), ttl) {
+        if session.note_use(now, ttl) {
             let session = session.clone();
             tokio::spawn(async move {
                 let key = Key::new(Kind::Session, session.id());
@@ -271,8 +278,8 @@ impl Directory {
     }
 
     /// Whether the session's life has passed since we renewed it. Another replica may have since, and the store knows.
-    fn may_have_expired(&self, session: &LiveSession) -> bool {
-        session.renewed_before(self.now().saturating_sub(millis(self.services.session_ttl)))
+    fn may_have_expired(&self, session: &LiveSession, now: u64) -> bool {
+        session.renewed_before(now.saturating_sub(millis(self.services.session_ttl)))
     }
 
     fn now(&self) -> u64 {

@@ -82,17 +82,32 @@ pub(crate) async fn serve(
     let method = served(revision, incoming)?;
     if is_answered_at_once(method) {
         let outcome = Box::pin(answer_at_once(core, context, method, incoming)).await?;
-        return answer(core, revision, incoming, outbox, &outcome).await;
+        return answer(core, &core.registry.catalog(), revision, incoming, outbox, &outcome).await;
     }
-    let planned = tasks::plan(&core.registry.catalog(), &core.services, context, method, incoming.params);
+    let catalog = core.registry.catalog();
+    if let Some(page) = catalog.list(revision, method, incoming.params, &core.services.keys) {
+        core.services.metrics.called();
+        return answer(core, &catalog, revision, incoming, outbox, &page).await;
+    }
+    let planned = tasks::plan(&catalog, &core.services, context, method, incoming.params);
     let plan = match planned {
         Ok(plan) => plan,
-        Err(error) => return answer(core, revision, incoming, outbox, &Outcome::Error(error)).await,
+        Err(error) => {
+            return answer(core, &catalog, revision, incoming, outbox, &Outcome::Error(error)).await;
+        }
     };
     let asked = asked(context, method, incoming)?;
     let entered = enter(core, context, incoming, outbox, cancel)?;
     match plan {
-        Plan::Call => call(entered, asked, incoming, cancel).await,
+        Plan::Call if method == Method::TasksResult => {
+            Box::pin(wait_for_task(entered, asked, incoming, cancel)).await
+        }
+        Plan::Call => {
+            let exchange = exchange(&entered, asked, cancel);
+            let begun = catalog.begin(exchange, incoming.params, incoming.request.params.map(RawValue::get));
+            see_through(entered, &catalog, begun).await;
+            Ok(())
+        }
         Plan::Task(ttl) => Box::pin(tasks::start(entered, asked, incoming, ttl)).await,
         Plan::CallFirst => Box::pin(tasks::start_as_call(entered, asked, incoming, cancel)).await,
     }
@@ -101,52 +116,62 @@ pub(crate) async fn serve(
 /// Answers a request that no handler works on.
 async fn answer(
     core: &Core,
+    catalog: &Catalog,
     revision: Revision,
     incoming: &Incoming<'_>,
     outbox: &Arc<Outbox>,
     outcome: &Outcome,
 ) -> Result<(), Refusal> {
     let most = core.services.limits.result_bytes;
-    let reply = encode(&core.registry.catalog(), revision, &incoming.request.id, outcome, most);
+    let reply = encode(catalog, revision, &incoming.request.id, outcome, most);
     deliver(outbox, reply).await;
     Ok(())
 }
 
-/// Begins an ordinary call, and goes on with it in a task of its own if it has to wait.
-async fn call(
+/// Begins the call that waits for what a task brings, and sees it through.
+async fn wait_for_task(
     entered: Entered,
     asked: Asked,
     incoming: &Incoming<'_>,
     cancel: &Cancel,
 ) -> Result<(), Refusal> {
-    let Entered { core, context, outbox, .. } = &entered;
-    let (core, method) = (core.clone(), asked.method);
+    let exchange = exchange(&entered, asked, cancel);
+    let begun = tasks::begin_result(&entered.core, &entered.context, exchange, incoming).await?;
+    let catalog = entered.core.registry.catalog().clone();
+    see_through(entered, &catalog, begun).await;
+    Ok(())
+}
+
+/// What the handler of an ordinary call sees.
+fn exchange(entered: &Entered, asked: Asked, cancel: &Cancel) -> Exchange {
+    let Entered { core, context, outbox, .. } = entered;
     let asking = match (&context.session, context.caller.revision.era()) {
         (_, Era::Modern) => Asking::Rounds(OnceLock::new()),
         (Some(session), Era::Legacy) => Asking::During(session.clone()),
         (None, Era::Legacy) => Asking::Never,
     };
     let caller = context.caller.clone();
-    let services = core.services.clone();
-    let exchange = Exchange::new(services, caller, asked, asking, outbox.clone(), cancel.clone());
-    let catalog = core.registry.catalog();
-    let begun = match method {
-        Method::TasksResult => Box::pin(tasks::begin_result(&core, context, exchange, incoming)).await?,
-        _ => catalog.begin(exchange, incoming.params, incoming.request.params.map(RawValue::get)),
-    };
-    match begun {
-        Begun::Done(outcome) => entered.leave(&catalog, &outcome).await,
+    Exchange::new(core.services.clone(), caller, asked, asking, outbox.clone(), cancel.clone())
+}
+
+/// Gives the answer of a call if it is there at once, and goes on with it in a task of its own otherwise.
+async fn see_through(mut entered: Entered, catalog: &Catalog, begun: Begun) {
+    let outcome = match begun {
+        Begun::Done(outcome) => outcome,
         Begun::Running(mut running) => match running.first_poll().await {
-            Some(outcome) => entered.leave(&catalog, &outcome).await,
-            None => {
-                if let Err(error) = outbox.go_on().await {
-                    tracing::warn!(%error, "other replicas do not know of a call");
-                }
-                drop(tokio::spawn(go_on(entered, running, core.heartbeat)));
-            }
+            Some(outcome) => outcome,
+            None => return Box::pin(detach(entered, running)).await,
         },
+    };
+    entered.leave(catalog, &outcome).await;
+}
+
+async fn detach(entered: Entered, running: Running) {
+    if let Err(error) = entered.outbox.go_on().await {
+        tracing::warn!(%error, "other replicas do not know of a call");
     }
-    Ok(())
+    let pause = entered.core.heartbeat;
+    drop(tokio::spawn(go_on(entered, running, pause)));
 }
 
 /// The method, if the caller's revision has it as a request.
@@ -295,7 +320,7 @@ fn wanted_level(context: &Context, params: &Params<'_>) -> Result<Option<LogLeve
 }
 
 /// Goes on with a handler that waits, and gives signs of life where the caller asked for progress.
-async fn go_on(entered: Entered, running: Running, pause: Duration) {
+async fn go_on(mut entered: Entered, running: Running, pause: Duration) {
     let exchange = running.exchange().clone();
     // Side by side: a sign of life waits for what the handler is about to say, and the handler must be able to say it.
     let signs_of_life = async {
@@ -323,7 +348,7 @@ async fn deliver(outbox: &Arc<Outbox>, reply: Reply) {
 
 impl Entered {
     /// Leaves the call and gives its answer, unless it was cancelled.
-    pub(super) async fn leave(mut self, catalog: &Catalog, outcome: &Outcome) {
+    pub(super) async fn leave(&mut self, catalog: &Catalog, outcome: &Outcome) {
         let wanted = self.end();
         let over = |session: &Arc<LiveSession>| session.closed().is_cancelled();
         if !wanted && self.context.session.as_ref().is_some_and(over) {
@@ -333,7 +358,8 @@ impl Entered {
         }
         let revision = self.context.caller.revision;
         let reply = if wanted {
-            encode(catalog, revision, &self.id, outcome, self.core.services.limits.result_bytes)
+            let most = self.core.services.limits.result_bytes;
+            encode(catalog, revision, &self.id, outcome, most)
         } else {
             Reply { status: 202, body: Bytes::new() }
         };

@@ -105,10 +105,9 @@ pub(super) fn plan(
     method: Method,
     params: &Params<'_>,
 ) -> Result<Plan, RpcError> {
-    let tool = params.name.as_ref().filter(|_| method == Method::ToolsCall);
-    let (Some(tool), Some(dialect)) =
-        (tool.and_then(|name| catalog.tool(&name.0)), context.caller.revision.features().tasks)
-    else {
+    let dialect = context.caller.revision.features().tasks.filter(|_| method == Method::ToolsCall);
+    let Some(dialect) = dialect else { return Ok(Plan::Call) };
+    let Some(tool) = params.name.as_ref().and_then(|name| catalog.tool(&name.0)) else {
         return Ok(Plan::Call);
     };
     let support = tool.definition.task_support();

@@ -48,7 +48,7 @@ struct Begin {
 /// # Errors
 /// Why there is no task. Nothing of it is left behind then: the handler has not begun.
 pub(in crate::session) async fn start(
-    entered: Entered,
+    mut entered: Entered,
     asked: Asked,
     incoming: &Incoming<'_>,
     ttl: Duration,
@@ -90,7 +90,7 @@ pub(in crate::session) async fn start_as_call(
     closed: &Cancel,
 ) -> Result<(), Refusal> {
     let core = entered.core.clone();
-    let call = CallFirst {
+    let mut call = CallFirst {
         tool: asked.target.clone(),
         becoming: Arc::new(Becoming::new()),
         closed: closed.clone(),
@@ -191,7 +191,7 @@ impl CallFirst {
         Ok(Begin { task, answer, changes, held })
     }
 
-    async fn leave(self, outcome: &Outcome) {
+    async fn leave(mut self, outcome: &Outcome) {
         let catalog = Arc::clone(&self.entered.core.registry.catalog());
         self.entered.leave(&catalog, outcome).await;
     }

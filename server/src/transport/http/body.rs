@@ -5,32 +5,27 @@ use std::{
     task::Poll,
 };
 
-use actix_web::{
-    HttpRequest,
-    http::{Version, header::CONTENT_LENGTH},
-    web,
-};
+use actix_web::{http::Version, web};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use trunkline_protocol::RpcError;
 
-use super::Settings;
+use super::{Settings, head::Head};
 use crate::error::Refusal;
 
 /// Reads a body. One that says it is too large is not read at all; one that does not say so is read up to the limit.
 pub(super) async fn read(
-    request: &HttpRequest,
+    head: &Head<'_>,
     payload: web::Payload,
     settings: &Settings,
 ) -> Result<Bytes, Refusal> {
     let limit = settings.body;
-    let declared = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-    if declared.and_then(|length| length.parse::<u64>().ok()).is_some_and(|length| length > limit as u64) {
+    if head.content_length().is_some_and(|length| length > limit as u64) {
         return Err(Refusal::BodyTooLarge { limit });
     }
     // HTTP/1 asks for the body before it hands over what has come of it, and asks again at once: a body that is here is
     // there the second time, and needs no timer. HTTP/2 asks once.
-    let mut patience = if request.version() < Version::HTTP_2 { 2 } else { 1 };
+    let mut patience = if head.version() < Version::HTTP_2 { 2 } else { 1 };
     let mut reading = std::pin::pin!(collect(payload, limit));
     let soon = poll_fn(|cx| match reading.as_mut().poll(cx) {
         Poll::Ready(body) => Poll::Ready(Some(body)),

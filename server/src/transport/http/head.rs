@@ -2,7 +2,10 @@
 
 use actix_web::{
     HttpRequest,
-    http::header::{ACCEPT, CONTENT_ENCODING, HOST, HeaderName, HeaderValue, ORIGIN},
+    http::{
+        Version,
+        header::{ACCEPT, CONTENT_ENCODING, HOST, HeaderName, HeaderValue, ORIGIN},
+    },
 };
 use trunkline_protocol::{
     Method, Revision,
@@ -28,6 +31,7 @@ pub(super) struct Head<'a> {
     accept: Field<'a>,
     content_type: Field<'a>,
     content_encoding: Field<'a>,
+    content_length: Field<'a>,
     session: Field<'a>,
     version: Field<'a>,
     method: Field<'a>,
@@ -59,6 +63,7 @@ impl<'a> Head<'a> {
             accept: Field::Absent,
             content_type: Field::Absent,
             content_encoding: Field::Absent,
+            content_length: Field::Absent,
             session: Field::Absent,
             version: Field::Absent,
             method: Field::Absent,
@@ -73,6 +78,7 @@ impl<'a> Head<'a> {
                 "accept" => &mut head.accept,
                 "content-type" => &mut head.content_type,
                 "content-encoding" => &mut head.content_encoding,
+                "content-length" => &mut head.content_length,
                 "mcp-session-id" => &mut head.session,
                 "mcp-protocol-version" => &mut head.version,
                 "mcp-method" => &mut head.method,
@@ -149,6 +155,16 @@ impl<'a> Head<'a> {
             Field::Once(value) if Media::of_content_type(value.as_bytes()) == Some(Media::Json) => Ok(()),
             _ => Err(Refusal::UnsupportedMediaType),
         }
+    }
+
+    /// The version of HTTP.
+    pub(super) fn version(&self) -> Version {
+        self.request.version()
+    }
+
+    /// How long the body is, where the head says so.
+    pub(super) fn content_length(&self) -> Option<u64> {
+        self.content_length.only()?.ok()?.parse().ok()
     }
 
     /// The session that the request names. One that no session can have is unknown.

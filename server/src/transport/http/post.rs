@@ -61,7 +61,7 @@ async fn take(
     if !accept.json && !accept.sse {
         return Err(Refusal::NotAcceptable("application/json or text/event-stream").into());
     }
-    let body = body::read(request, payload, &endpoint.settings).await?;
+    let body = body::read(&head, payload, &endpoint.settings).await?;
     let exchange = Post { head: &head, endpoint, accept, body: &body };
     match parse(&body, endpoint.settings.bounds)? {
         Body::Single(Message::Request(mut message)) => {

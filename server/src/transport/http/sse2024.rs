@@ -121,7 +121,7 @@ async fn take(
     let query =
         web::Query::<Query>::from_query(request.query_string()).map_err(|_| Refusal::SessionRequired)?;
     let session = endpoint.core.directory.find(&query.session_id, &Principal::anonymous()).await?;
-    let body = body::read(request, payload, &endpoint.settings).await?;
+    let body = body::read(&head, payload, &endpoint.settings).await?;
     let posted = Posted { endpoint, session, body: &body };
     match parse(&body, endpoint.settings.bounds)? {
         Body::Single(Message::Request(mut request)) => posted.request(&mut request).await,
