@@ -81,6 +81,15 @@ impl Program {
         self
     }
 
+    /// Keeps it, and whatever it starts, on one processor (`taskset`).
+    #[must_use]
+    pub fn on_core(mut self, core: usize) -> Self {
+        let path = std::mem::replace(&mut self.path, PathBuf::from("taskset"));
+        let before = ["-c".into(), core.to_string().into(), path.into_os_string()];
+        self.arguments.splice(0..0, before);
+        self
+    }
+
     /// Keeps variables of this process that begin with `prefix` from it.
     #[must_use]
     pub fn without_env(mut self, prefix: &str) -> Self {

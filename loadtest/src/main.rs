@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, error::ErrorKind};
-use trunkline_loadtest::{cli, cluster, distributed, report, run};
+use trunkline_loadtest::{bench, cli, cluster, distributed, report, run};
 
 /// A fleet of independent MCP clients: load, checks, faults, reports
 #[derive(Parser)]
@@ -27,6 +27,8 @@ enum Verb {
     Scenario(run::command::ScenarioArguments),
     /// Show reports that were written earlier, or put them side by side
     Report(report::command::Arguments),
+    /// Measure our software beside its floors and its peers
+    Bench(bench::command::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         Verb::Agent(arguments) => distributed::command::agent(&arguments),
         Verb::Scenario(arguments) => run::command::print_scenario(&arguments),
         Verb::Report(arguments) => report::command::run(&arguments),
+        Verb::Bench(arguments) => bench::command::run(&arguments),
     }
 }
 

@@ -34,7 +34,7 @@ pub use self::{
     judge::Outcome,
     live::{Live, Notes, Terminal},
     model::{Conditions, FaultMark, Recovery, Report, Run, SCHEMA, Timing, Warning, WarningKind},
-    provenance::{Machine, Provenance},
+    provenance::{Machine, Provenance, utc},
     redact::{redact_command, redact_url},
     text::{Style, text},
 };

@@ -78,7 +78,8 @@ impl Machine {
 }
 
 /// A moment as `2026-11-30T22:27:00Z`.
-pub(super) fn utc(time: SystemTime) -> String {
+#[must_use]
+pub fn utc(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let (days, clock) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = date(days);

@@ -1,0 +1,18 @@
+// The official TypeScript SDK 2.x: 2026-07-28 on a port.
+
+import { createServer } from 'node:http';
+import { toNodeHandler } from '@modelcontextprotocol/node';
+import { McpServer, createMcpHandler } from '@modelcontextprotocol/server';
+import { z } from 'zod';
+import { register } from './tools.mjs';
+
+const build = () => register(new McpServer({ name: 'ts-sdk', version: '1' }), (fields) => z.object(fields));
+const answer = toNodeHandler(createMcpHandler(build, { legacy: 'reject' }));
+
+async function read(request) {
+    const parts = [];
+    for await (const part of request) parts.push(part);
+    return JSON.parse(Buffer.concat(parts).toString());
+}
+
+createServer(async (request, response) => answer(request, response, await read(request))).listen(Number(process.argv[2]), '127.0.0.1');
