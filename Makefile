@@ -13,7 +13,7 @@ FUZZ_SECONDS ?= 60
 # Which benchmark suite, and its options.
 BENCH ?= server --quick
 
-.PHONY: help run test deps fmt lint doc alone unit contract golden conformance interop cluster fuzz bench clean
+.PHONY: help run test deps fmt lint doc alone unit contract golden conformance interop cluster dispatch soak fuzz bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -21,7 +21,7 @@ help: ## this list
 run: ## serve the demo on 127.0.0.1:8080
 	$(CARGO) run --release -p trunkline -- serve --demo
 
-test: ## everything below up to `cluster`, each step timed, with a summary
+test: ## everything below up to `dispatch`, each step timed, with a summary
 	@scripts/test.sh
 
 deps: ## install what the tests need into .cache
@@ -60,6 +60,10 @@ interop: ## the official clients against the demo server, and our client and loa
 cluster: ## conformance and interop through HAProxy, three replicas on one Redis
 	@scripts/cluster.sh
 
+dispatch: ## instructions of each request, held against bench/dispatch/baseline.json
+	$(CARGO) build --locked --profile counted -p bench-dispatch
+	BENCH_DISPATCH_BIN=$(or $(CARGO_TARGET_DIR),target)/counted/bench-dispatch $(CARGO) run --locked -p trunkline-loadtest -- bench dispatch
+
 soak: ## ten minutes of a fleet at work, after which nothing may be left behind
 	$(CARGO) build --locked -p trunkline
 	$(CARGO) test --locked -p trunkline-harness --test soak -- --ignored --nocapture
@@ -67,7 +71,8 @@ soak: ## ten minutes of a fleet at work, after which nothing may be left behind
 fuzz: ## every fuzz target for FUZZ_SECONDS
 	@fuzz/run.sh $(FUZZ_SECONDS)
 
-bench: ## a benchmark suite: BENCH='client', 'dispatch --quick', ...
+bench: ## a benchmark suite: BENCH='server --pin', 'server --quick', ...
+	$(CARGO) build --release -p floor -p bench-ours -p bench-client
 	$(CARGO) run --release -p trunkline-loadtest -- bench $(BENCH)
 
 clean: ## remove what was built and installed

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Finds or installs what the tests need, into the cache. Does nothing where it is there already.
 #
-#   scripts/deps.sh [PART...]     parts: python node rust redis balancers browser; default: all of them
+#   scripts/deps.sh [PART...]     parts: python node rust redis balancers valgrind browser; default: all of them
 #
 #   python  the official Python SDK, 1.x and 2.x, a virtual environment each
 #   node    Node.js, the official TypeScript SDKs and the official conformance suite
@@ -9,6 +9,8 @@
 #   redis   redis-server, from the system's packages
 #   balancers
 #           HAProxy and nginx, likewise
+#   valgrind
+#           it counts instructions, likewise
 #   browser a headless Chromium, unless TRUNKLINE_CHROMIUM or the search path has one
 #
 # TRUNKLINE_CACHE  where it goes (default: .cache in the project)
@@ -135,6 +137,11 @@ install_balancers() {
     has nginx || apt nginx-light || die "no nginx. Install nginx 1.22 or newer."
 }
 
+install_valgrind() {
+    # The C library's symbols are what it knows the C library by.
+    command -v valgrind >/dev/null || apt valgrind libc6-dbg || die "no valgrind. Install valgrind 3.19 or newer."
+}
+
 install_browser() {
     local directory=$CACHE/chromium name
     [ -z "${TRUNKLINE_CHROMIUM:-}" ] || return 0
@@ -160,7 +167,7 @@ install_browser() {
     installed "$directory" "$CHROMIUM" "$ROOT/scripts/chromium.mjs"
 }
 
-[ $# -gt 0 ] || set -- python node rust redis balancers browser
+[ $# -gt 0 ] || set -- python node rust redis balancers valgrind browser
 mkdir -p "$CACHE"
 # Two runs at once would build on each other's half-made directories.
 if command -v flock >/dev/null; then
@@ -174,8 +181,9 @@ for part in "$@"; do
     rust) install_rust ;;
     redis) install_redis ;;
     balancers) install_balancers ;;
+    valgrind) install_valgrind ;;
     browser) install_browser ;;
-    *) die "no such part: $part (python, node, rust, redis, balancers, browser)" ;;
+    *) die "no such part: $part (python, node, rust, redis, balancers, valgrind, browser)" ;;
     esac
 done
 say "deps: everything is there"

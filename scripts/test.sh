@@ -9,9 +9,10 @@
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 
-STEPS=(deps fmt lint doc alone unit conformance interop cluster)
-# Seconds after which a step is ended. `unit` compiles the workspace, `lint` and `alone` check it, on a cold cache.
-declare -A LIMIT=([deps]=900 [fmt]=120 [lint]=1200 [doc]=900 [alone]=1200 [unit]=2400 [conformance]=1500 [interop]=1500 [cluster]=1500)
+STEPS=(deps fmt lint doc alone unit conformance interop cluster dispatch)
+# Seconds after which a step is ended. `unit` compiles the workspace, `dispatch` its
+# optimized form, `lint` and `alone` check it, on a cold cache.
+declare -A LIMIT=([deps]=900 [fmt]=120 [lint]=1200 [doc]=900 [alone]=1200 [unit]=2400 [conformance]=1500 [interop]=1500 [cluster]=1500 [dispatch]=1800)
 
 [ $# -eq 0 ] || STEPS=("$@")
 cd "$ROOT" || exit 2

@@ -124,3 +124,46 @@ fn what_cannot_be_done_is_told_in_a_line() {
     assert_eq!(none.status.code(), Some(2));
     assert_eq!(said(&none).lines().count(), 1, "{}", said(&none));
 }
+
+/// Those of the peers that are installed are asked, too.
+#[test]
+fn every_client_adds_rightly() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let peers = concat!(env!("CARGO_MANIFEST_DIR"), "/../bench/peers");
+    let output = bench(&["client", "--quick", "--peers", peers, "--out", out]);
+    assert!(output.status.success(), "{}", said(&output));
+
+    let result = SuiteResult::read(&folder.path().join("client.json")).unwrap();
+    for name in ["trunkline-client", "floor: by hand, hyper"] {
+        let rows: Vec<&Row> = rows(&result).filter(|row| row.name == name).collect();
+        // Four revisions over this transport, at 1 and at 32 in flight.
+        assert_eq!(rows.len(), 8, "{}", said(&output));
+        assert!(rows.iter().all(|row| matches!(row.outcome, Outcome::Measured { .. })), "{}", said(&output));
+    }
+    for row in rows(&result) {
+        if let Outcome::Absent { reason } = &row.outcome {
+            assert!(reason.starts_with("not installed: "), "{}: {reason}", row.name);
+        }
+    }
+}
+
+#[test]
+fn a_client_that_fails_has_no_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    let about = r#"{"version":"1","clients":[{"mode":"m","title":"liar","revisions":["2026-07-28"]}]}"#;
+    let wrong = r#"{"calls":9,"wrong":2,"seconds":1,"cpu_seconds":1,"p50_us":1,"p99_us":1,"p999_us":1}"#;
+    peer(folder.path(), "liar", &format!("#!/bin/sh\n[ $1 = client ] && echo '{wrong}' || echo '{about}'\n"));
+    let output = bench(&[
+        "client",
+        "--quick",
+        "--concurrency",
+        "1",
+        "--only",
+        "liar",
+        "--peers",
+        folder.path().to_str().unwrap(),
+    ]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("liar: 2 of 9 sums were wrong"), "{}", said(&output));
+}

@@ -22,6 +22,8 @@ mod transport;
 pub use trunkline_protocol as protocol;
 pub use trunkline_protocol::model;
 
+#[doc(hidden)]
+pub use app::Dispatch;
 pub use app::{Running, Server, StartError};
 pub use principal::Principal;
 pub use registry::{

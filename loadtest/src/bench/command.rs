@@ -10,10 +10,11 @@ use std::{
 };
 
 use super::{
-    BenchError, docs,
+    BenchError, client, dispatch, docs,
     model::{Conditions, Found, SuiteResult},
     page,
     process::CLIENT_CORE,
+    request::Request,
     server, text,
 };
 use crate::{
@@ -22,7 +23,7 @@ use crate::{
     units::Span,
 };
 
-/// What the program ends with when a row answered wrongly.
+/// What the program ends with when a row answered wrongly, or a count has left its baseline.
 const WRONG: u8 = 1;
 
 /// The options of `bench`.
@@ -36,6 +37,10 @@ pub struct Arguments {
 enum What {
     /// One recorded request, replayed against our server, its floors, and the servers of others
     Server(Options),
+    /// Clients that do the same work against one server: ours, a loop written by hand, and those of others
+    Client(Options),
+    /// Requests with no socket under them, in instructions, held against the counts that are committed
+    Dispatch(DispatchOptions),
     /// Put the tables of earlier runs into a page of the documentation
     Docs(Docs),
 }
@@ -69,6 +74,23 @@ struct Options {
     out: Option<PathBuf>,
 }
 
+/// The options of `dispatch`.
+#[derive(Clone, Debug, clap::Args)]
+struct DispatchOptions {
+    /// A few calls of everything: whether each is answered rightly, with counts that are not exact and held against nothing
+    #[arg(long)]
+    quick: bool,
+    /// The counts that are held to: 3 % above or below fails
+    #[arg(long, default_value = "bench/dispatch/baseline.json", value_name = "FILE")]
+    baseline: PathBuf,
+    /// Make the new counts the ones that are held to
+    #[arg(long, conflicts_with = "quick")]
+    update: bool,
+    /// Write dispatch.json and dispatch.html to this folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
 /// The options of `docs`.
 #[derive(Clone, Debug, clap::Args)]
 struct Docs {
@@ -84,14 +106,19 @@ struct Docs {
 #[must_use]
 pub fn run(arguments: &Arguments) -> ExitCode {
     let done = match &arguments.what {
-        What::Server(options) => measure("server", options),
+        What::Server(options) => {
+            measure("server", options, async move |request| server::run(&request, &say).await)
+        }
+        What::Client(options) => {
+            measure("client", options, async move |request| client::run(&request, &say).await)
+        }
+        What::Dispatch(options) => count(options),
         What::Docs(options) => write_docs(options).map(|()| Vec::new()),
     };
     match done {
         Err(error) => cli::refuse([error]),
         Ok(wrong) if wrong.is_empty() => ExitCode::SUCCESS,
         Ok(wrong) => {
-            say(&format!("{} rows answered wrongly:", wrong.len()));
             wrong.iter().for_each(|row| say(row));
             ExitCode::from(WRONG)
         }
@@ -99,24 +126,24 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 }
 
 /// Runs a suite, and shows and keeps what it found. The rows that answered wrongly.
-fn measure(suite: &str, options: &Options) -> Result<Vec<String>, BenchError> {
+fn measure<W>(suite: &str, options: &Options, work: W) -> Result<Vec<String>, BenchError>
+where
+    W: AsyncFnOnce(Request) -> Result<Found, BenchError> + Send + 'static,
+{
     let began = utc(SystemTime::now());
     let request = request(options);
-    let Found { tables, versions } =
-        on_a_thread(options.pin, async move || server::run(&request, &say).await)?;
-    let result =
-        SuiteResult { suite: suite.to_owned(), conditions: conditions(options, began, versions), tables };
-    // Without a standard output there is nobody to show it to.
-    let _unseen = writeln!(io::stdout(), "{}", text::suite(&result));
-    if let Some(folder) = &options.out {
-        keep(&result, folder)?;
-    }
+    let Found { tables, versions } = on_a_thread(options.pin, async move || work(request).await)?;
+    let conditions = Conditions { pinned: options.pin, versions, ..conditions(began, options.quick) };
+    let rounds = if options.quick { 1 } else { options.rounds };
+    let conditions = Conditions { rounds, ..conditions };
+    let result = SuiteResult { suite: suite.to_owned(), conditions, tables };
+    show(&result, options.out.as_deref())?;
     Ok(result.wrong())
 }
 
-fn request(options: &Options) -> server::Request {
-    server::Request {
-        rounds: if options.quick { 1 } else { options.rounds },
+fn request(options: &Options) -> Request {
+    Request {
+        rounds: options.rounds,
         in_flight: options.concurrency.clone(),
         measured: options.measure.get().max(Duration::from_millis(1)),
         quick: options.quick,
@@ -146,15 +173,41 @@ where
     thread.map_err(failed("making a thread"))?.join().map_err(|_panic| gone())?
 }
 
-fn conditions(options: &Options, began: String, versions: BTreeMap<String, String>) -> Conditions {
+/// Counts instructions, and holds them against the baseline. What has left it.
+fn count(options: &DispatchOptions) -> Result<Vec<String>, BenchError> {
+    let began = utc(SystemTime::now());
+    let baseline = dispatch::read(&options.baseline)?;
+    let dispatch::Counted { tables, counts } = dispatch::run(options.quick, &baseline, &say)?;
+    let result =
+        SuiteResult { suite: "dispatch".into(), conditions: conditions(began, options.quick), tables };
+    show(&result, options.out.as_deref())?;
+    if options.update {
+        dispatch::write(&options.baseline, &counts)?;
+        return Ok(Vec::new());
+    }
+    let mut moved = if options.quick { Vec::new() } else { dispatch::moved(&counts, &baseline) };
+    if !moved.is_empty() {
+        moved.push("if that is on purpose, make these the counts that are held to: --update".into());
+    }
+    Ok(moved)
+}
+
+fn conditions(began: String, quick: bool) -> Conditions {
     Conditions {
         began,
         provenance: Provenance::here(std::env::args()),
-        rounds: if options.quick { 1 } else { options.rounds },
-        pinned: options.pin,
-        quick: options.quick,
-        versions,
+        rounds: 1,
+        pinned: false,
+        quick,
+        versions: BTreeMap::new(),
     }
+}
+
+/// Shows what was found, and keeps it where that is wanted.
+fn show(result: &SuiteResult, folder: Option<&Path>) -> Result<(), BenchError> {
+    // Without a standard output there is nobody to show it to.
+    let _unseen = writeln!(io::stdout(), "{}", text::suite(result));
+    folder.map_or(Ok(()), |folder| keep(result, folder))
 }
 
 fn keep(result: &SuiteResult, folder: &Path) -> Result<(), BenchError> {

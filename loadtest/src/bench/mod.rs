@@ -2,6 +2,8 @@
 //!
 //! - [`command`]: the verb `bench`
 //! - [`server`]: one recorded request replayed against servers that do the same work
+//! - [`client`]: clients that do the same work against one server
+//! - [`dispatch`]: requests with no socket under them, in instructions, held against a baseline
 //! - [`replay`]: the generator: connections that each have one request in flight, and check every answer
 //! - [`process`], [`peers`]: the servers as processes, and which of the peers are installed
 //! - [`model`]: tables of rows of rounds, as they are written to a file and read back
@@ -10,7 +12,9 @@
 //! Figures are compared within one run only: rows take turns, round after round, so that a machine that becomes slower is
 //! slower for all of them. No suite fails because of a time.
 
+mod client;
 pub mod command;
+mod dispatch;
 mod docs;
 mod error;
 mod model;
@@ -18,6 +22,7 @@ mod page;
 mod peers;
 mod process;
 mod replay;
+mod request;
 mod rotation;
 mod server;
 mod text;

@@ -25,6 +25,10 @@ pub enum Metric {
     ResidentBytes,
     /// Bytes of the answer's body.
     AnswerBytes,
+    /// Instructions per request outside the kernel, as callgrind counts them.
+    Instructions,
+    /// How many times the committed count the count is.
+    OfBaseline,
 }
 
 /// The figures of one round.
@@ -127,7 +131,7 @@ pub struct Spread {
 
 impl Metric {
     /// All, in the order of a table's columns.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::CallsPerSecond,
         Self::P50Us,
         Self::P99Us,
@@ -135,6 +139,8 @@ impl Metric {
         Self::CpuUs,
         Self::ResidentBytes,
         Self::AnswerBytes,
+        Self::Instructions,
+        Self::OfBaseline,
     ];
 
     /// As the head of a column.
@@ -148,6 +154,8 @@ impl Metric {
             Self::CpuUs => "CPU us/call",
             Self::ResidentBytes => "resident MB",
             Self::AnswerBytes => "answer B",
+            Self::Instructions => "instructions",
+            Self::OfBaseline => "of the baseline",
         }
     }
 
@@ -157,6 +165,7 @@ impl Metric {
         match self {
             Self::CpuUs => format!("{value:.1}"),
             Self::ResidentBytes => format!("{:.1}", value / 1e6),
+            Self::OfBaseline => format!("{value:.3}"),
             _ => thousands(value),
         }
     }
@@ -194,6 +203,14 @@ impl Spread {
 // === impl Table ===
 
 impl Table {
+    /// Puts a row into the table of this title, which is made with its first.
+    pub(super) fn put(tables: &mut Vec<Self>, title: String, row: Row) {
+        match tables.iter_mut().find(|table| table.title == title) {
+            Some(table) => table.rows.push(row),
+            None => tables.push(Self { title, rows: vec![row] }),
+        }
+    }
+
     /// The row of this name and revision; of the name alone where the row has no revision of its own.
     #[must_use]
     pub fn row(&self, name: &str, revision: Option<&str>) -> Option<&Row> {

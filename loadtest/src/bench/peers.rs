@@ -27,16 +27,19 @@ pub(super) struct About {
     /// The ways in which it serves.
     #[serde(default)]
     pub(super) serves: Vec<Mode>,
+    /// Its clients.
+    #[serde(default)]
+    pub(super) clients: Vec<Mode>,
 }
 
-/// A way in which a peer serves: `run serve PORT MODE`.
+/// A way in which a peer serves, `run serve PORT MODE`; or one of its clients, `run client MODE http URL REVISION CALLS IN_FLIGHT`.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Mode {
     /// What it is called on the command line.
     pub(super) mode: String,
     /// What a table calls it.
     pub(super) title: String,
-    /// The revisions that it answers in.
+    /// The revisions that it speaks.
     pub(super) revisions: Vec<String>,
     /// The title of the row that its own stack's floor has.
     #[serde(default)]

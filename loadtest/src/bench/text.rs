@@ -21,11 +21,13 @@ pub(super) fn suite(result: &SuiteResult) -> String {
 
 fn heading(metrics: &[Metric]) -> String {
     let titles: Vec<&str> = metrics.iter().map(|metric| metric.title()).collect();
-    format!("| | revision | {} | CPU, of its floor's |", titles.join(" | "))
+    let share = if metrics.contains(&Metric::CpuUs) { " CPU, of its floor's |" } else { "" };
+    format!("| | revision | {} |{share}", titles.join(" | "))
 }
 
 fn rule(metrics: &[Metric]) -> String {
-    format!("|---|---|{}--:|", "--:|".repeat(metrics.len()))
+    let share = usize::from(metrics.contains(&Metric::CpuUs));
+    format!("|---|---|{}", "--:|".repeat(metrics.len() + share))
 }
 
 fn line(table: &Table, row: &Row, metrics: &[Metric]) -> String {
@@ -39,7 +41,8 @@ fn line(table: &Table, row: &Row, metrics: &[Metric]) -> String {
                 .collect();
             let share =
                 table.share(row, Metric::CpuUs).map(|share| format!("{share:.2}")).unwrap_or_default();
-            format!("| {name} | {revision} | {} | {share} |", cells.join(" | "))
+            let share = if metrics.contains(&Metric::CpuUs) { format!(" {share} |") } else { share };
+            format!("| {name} | {revision} | {} |{share}", cells.join(" | "))
         }
         Outcome::Absent { reason } => format!("| {name} | {revision} | not measured: {} |", plain(reason)),
         Outcome::Wrong { seen } => format!("| {name} | {revision} | **answered wrongly**: {} |", plain(seen)),
@@ -59,8 +62,8 @@ fn cell(metric: Metric, spread: Spread) -> String {
 
 /// Text of others in a cell of a table: one short line.
 fn plain(text: &str) -> String {
-    let line: String = text.lines().next().unwrap_or_default().chars().take(120).collect();
-    line.replace('|', "/")
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(160).collect::<String>().replace('|', "/")
 }
 
 fn conditions(result: &SuiteResult) -> String {
@@ -120,7 +123,7 @@ mod tests {
             | floor |  | 10.0 |  |\n\
             | **ours** | 2026-07-28 | 12.0 (11.0, 13.0) | 1.20 |\n\
             | a |  | not measured: not installed |\n\
-            | b |  | **answered wrongly**: a / b |\n";
+            | b |  | **answered wrongly**: a / b c |\n";
         assert_eq!(told, expected);
     }
 }

@@ -3,10 +3,12 @@
 mod backends;
 mod build;
 mod cli;
+mod dispatch;
 mod run;
 mod running;
 mod server;
 
 pub use build::StartError;
+pub use dispatch::Dispatch;
 pub use running::Running;
 pub use server::Server;

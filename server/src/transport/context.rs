@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// The caller of a request that describes itself.
-pub(super) fn modern_context(
+pub(crate) fn modern_context(
     revision: Revision,
     principal: Principal,
     params: &Params<'_>,
@@ -43,7 +43,7 @@ pub(super) fn sessionless_context(revision: Revision, principal: &Principal) -> 
 }
 
 /// The answer to `initialize`.
-pub(super) fn greet(core: &Core, revision: Revision, id: &RequestId) -> Reply {
+pub(crate) fn greet(core: &Core, revision: Revision, id: &RequestId) -> Reply {
     let greeting = core.registry.catalog().greeting(revision);
     let mut body = Vec::with_capacity(greeting.len() + 64);
     write_result(&mut body, id, |out| out.extend_from_slice(&greeting));

@@ -2,6 +2,6 @@
 //! the framing depends on it.
 
 mod broadcast;
-mod context;
+pub(crate) mod context;
 pub(crate) mod http;
 pub(crate) mod stdio;

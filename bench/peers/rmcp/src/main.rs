@@ -1,4 +1,6 @@
-//! The benchmark's tools on the official Rust SDK: `serve PORT sessions|stateless`, or `stdio`.
+//! The benchmark's tools on the official Rust SDK: `serve PORT sessions|stateless`, `stdio`, and its client.
+
+mod client;
 
 use std::sync::Arc;
 
@@ -142,7 +144,10 @@ async fn main() -> Result<()> {
             let listener = listener.tap_io(|socket| drop(socket.set_nodelay(true)));
             axum::serve(listener, Router::new().nest_service("/mcp", service)).await?;
         }
-        _ => anyhow::bail!("usage: rmcp-peer serve PORT sessions|stateless, or stdio"),
+        ["client", "http", url, revision, calls, in_flight] => {
+            client::measure(url, revision, calls.parse()?, in_flight.parse()?).await?;
+        }
+        _ => anyhow::bail!("usage: rmcp-peer serve PORT sessions|stateless, stdio, or client http URL REVISION CALLS IN_FLIGHT"),
     }
     Ok(())
 }

@@ -43,6 +43,13 @@ enum Launch {
     Nothing,
 }
 
+/// Our server with its memory store, for who measures something else against it.
+pub(in crate::bench) fn ours(scratch: &Scratch) -> Result<impl FnOnce(u16) -> Program, BenchError> {
+    let binary = binary::find("bench-ours", "BENCH_OURS_BIN")?;
+    let contender = Contender::ours("Trunkline, memory", binary, scratch.write("memory.toml", CONFIG)?);
+    Ok(move |port| contender.program(port, ""))
+}
+
 /// All of them, ours first.
 pub(super) struct Field {
     pub(super) contenders: Vec<Contender>,

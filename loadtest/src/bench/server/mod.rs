@@ -2,7 +2,7 @@
 
 mod contenders;
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use trunkline_harness::{
     redis::{Options, Standalone},
@@ -10,12 +10,14 @@ use trunkline_harness::{
 };
 use trunkline_protocol::Revision;
 
+pub(super) use self::contenders::ours;
 use self::contenders::{Contender, Field, field};
 use super::{
     BenchError,
     model::{Figures, Found, Metric, Outcome, Row, Table},
     process::Server,
     replay::{Amount, Operation, Replay, ReplayError, Replayed},
+    request::Request,
     rotation,
 };
 
@@ -23,19 +25,6 @@ use super::{
 const OPERATIONS: [Operation; 4] = [Operation::Add, Operation::Text(1024), Operation::Order, Operation::List];
 
 const NEWEST: [Revision; 2] = [Revision::V2025_11_25, Revision::V2026_07_28];
-
-/// What the verb was asked for.
-#[derive(Clone, Debug)]
-pub(super) struct Request {
-    pub(super) rounds: u32,
-    pub(super) in_flight: Vec<u32>,
-    pub(super) measured: Duration,
-    pub(super) quick: bool,
-    pub(super) pinned: bool,
-    /// Parts of names; a row that has none of them is left out. Empty for all.
-    pub(super) only: Vec<String>,
-    pub(super) peers: PathBuf,
-}
 
 /// A row that grows by a round at a time.
 struct Cell {
@@ -62,9 +51,9 @@ pub(super) async fn run(request: &Request, say: &dyn Fn(&str)) -> Result<Found, 
         return Err(BenchError::Input("--only: no row has any of these names".into()));
     }
     let mut cells = cells(request, &contenders);
-    for round in 0..request.rounds {
+    for round in 0..request.rounds() {
         for index in rotation::order(contenders.len(), round) {
-            say(&format!("round {} of {}: {}", round + 1, request.rounds, contenders[index].name));
+            say(&format!("round {} of {}: {}", round + 1, request.rounds(), contenders[index].name));
             for operation in OPERATIONS {
                 rig.measure(&contenders[index], index, operation, &mut cells).await;
             }
@@ -73,34 +62,26 @@ pub(super) async fn run(request: &Request, say: &dyn Fn(&str)) -> Result<Found, 
     Ok(Found { tables: tables(request, &contenders, cells), versions })
 }
 
-// === impl Request ===
-
-impl Request {
-    fn wants(&self, name: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|part| name.contains(part.as_str()))
+/// The plain call is made with each number of calls in flight, the others with the greatest.
+fn in_flight(request: &Request, operation: Operation) -> Vec<u32> {
+    match operation {
+        Operation::Add => request.in_flight.clone(),
+        _ => request.in_flight.iter().copied().max().into_iter().collect(),
     }
+}
 
-    /// The plain call is made with each number of calls in flight, the others with the greatest.
-    fn in_flight(&self, operation: Operation) -> Vec<u32> {
-        match operation {
-            Operation::Add => self.in_flight.clone(),
-            _ => self.in_flight.iter().copied().max().into_iter().collect(),
-        }
-    }
-
-    fn amount(&self) -> Amount {
-        if self.quick {
-            Amount::Calls(20)
-        } else {
-            Amount::Time { warm_up: self.measured / 4, measured: self.measured }
-        }
+fn amount(request: &Request) -> Amount {
+    if request.quick {
+        Amount::Calls(20)
+    } else {
+        Amount::Time { warm_up: request.measured / 4, measured: request.measured }
     }
 }
 
 fn cells(request: &Request, contenders: &[Contender]) -> Vec<Cell> {
     let mut cells = Vec::new();
     for operation in OPERATIONS {
-        for in_flight in request.in_flight(operation) {
+        for in_flight in in_flight(request, operation) {
             for (index, contender) in contenders.iter().enumerate() {
                 for revision in contender.revisions(operation) {
                     let outcome = match &contender.absent {
@@ -127,10 +108,7 @@ fn tables(request: &Request, contenders: &[Contender], cells: Vec<Cell>) -> Vec<
             ours: contender.ours,
             outcome: cell.outcome,
         };
-        match tables.iter_mut().find(|table| table.title == title) {
-            Some(table) => table.rows.push(row),
-            None => tables.push(Table { title, rows: vec![row] }),
-        }
+        Table::put(&mut tables, title, row);
     }
     tables
 }
@@ -171,7 +149,7 @@ impl Rig<'_> {
             revision: cell.revision,
             operation: cell.operation,
             in_flight: cell.in_flight,
-            amount: self.request.amount(),
+            amount: amount(self.request),
         };
         match replay.run(|| server.cpu()).await {
             Ok((replayed, before, after)) => {
