@@ -82,10 +82,14 @@ fn conditions(result: &SuiteResult) -> String {
     };
     let versions: Vec<&str> = conditions.versions.values().map(String::as_str).collect();
     format!(
-        "{}, `{}`: {} rounds in rotation, {}; {} x {}, {}; {}.{quick}",
+        "{}, `{}`: {}, {}; {} x {}, {}; {}.{quick}",
         conditions.began,
         conditions.provenance.command.join(" "),
-        conditions.rounds,
+        if conditions.rounds == 1 {
+            "one round".to_owned()
+        } else {
+            format!("{} rounds in rotation", conditions.rounds)
+        },
         pinned,
         machine.and_then(|machine| machine.cpus).unwrap_or_default(),
         of(machine.and_then(|machine| machine.cpu.as_ref())),
