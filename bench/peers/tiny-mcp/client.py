@@ -1,19 +1,22 @@
-"""The client of aiohttp-tiny-mcp: `http URL REVISION CALLS IN_FLIGHT`."""
+"""The client of aiohttp-tiny-mcp: `http URL REVISION CALLS IN_FLIGHT`, or `stdio REVISION CALLS 1 -- COMMAND...`."""
 
 import asyncio
 import json
 import sys
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from aiohttp_tiny_mcp import Client  # noqa: E402
+from aiohttp_tiny_mcp import Client, StdioClient  # noqa: E402
 from aiohttp_tiny_mcp.protocol.selection import AdapterSet  # noqa: E402
 from measure import measure  # noqa: E402
 
+Connected = AbstractAsyncContextManager[Client | StdioClient]
 
-async def run(url: str, revision: str, calls: int, in_flight: int) -> None:
-    async with Client(url, AdapterSet.default().by_version[revision]) as client:
+
+async def run(connected: Connected, calls: int, in_flight: int) -> None:
+    async with connected as client:
         await client.initialize()
 
         async def add(a: int, b: int) -> int:
@@ -25,6 +28,12 @@ async def run(url: str, revision: str, calls: int, in_flight: int) -> None:
         await measure(add, calls, in_flight)
 
 
+adapters = AdapterSet.default().by_version
 match sys.argv[1:]:
     case ["http", url, revision, calls, in_flight]:
-        asyncio.run(run(url, revision, int(calls), int(in_flight)))
+        asyncio.run(run(Client(url, adapters[revision]), int(calls), int(in_flight)))
+    case ["stdio", revision, calls, "1", "--", *command]:
+        asyncio.run(run(StdioClient.spawn(*command, adapter=adapters[revision]), int(calls), 1))
+    case ["stdio", *_]:
+        # Each call reads the pipe itself until it has its answer.
+        sys.exit("over a pipe this client has one call in flight")

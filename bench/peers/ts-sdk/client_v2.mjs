@@ -1,13 +1,14 @@
-// The client of the official TypeScript SDK 2.x: `http URL REVISION CALLS IN_FLIGHT`.
+// The client of the official TypeScript SDK 2.x; measure.mjs says what it is asked with.
 
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { measure } from './measure.mjs';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { asked, measure } from './measure.mjs';
 
-const [, url, revision, calls, inFlight] = process.argv.slice(2);
+const { url, pipe, revision, calls, inFlight } = asked();
 const mode = revision === '2026-07-28' ? 'auto' : 'legacy';
 const client = new Client({ name: 'bench', version: '1' }, { versionNegotiation: { mode } });
-await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+await client.connect(url ? new StreamableHTTPClientTransport(new URL(url)) : new StdioClientTransport(pipe));
 const agreed = client.getNegotiatedProtocolVersion();
 if (agreed !== revision) throw new Error(`${agreed} was agreed on, not ${revision}`);
-await measure(async (a, b) => (await client.callTool({ name: 'add', arguments: { a, b } })).structuredContent.sum, Number(calls), Number(inFlight));
+await measure(async (a, b) => (await client.callTool({ name: 'add', arguments: { a, b } })).structuredContent.sum, calls, inFlight);
 await client.close();

@@ -1,5 +1,13 @@
 // What either TypeScript client does: calls of `add`, so many in flight, each sum checked, and a line of JSON.
 
+// `http URL REVISION CALLS IN_FLIGHT`, or `stdio REVISION CALLS IN_FLIGHT -- COMMAND...`.
+export function asked() {
+    const [over, ...words] = process.argv.slice(2);
+    const url = over === 'http' ? words.shift() : undefined;
+    const [revision, calls, inFlight, , command, ...args] = words;
+    return { url, pipe: { command, args }, revision, calls: Number(calls), inFlight: Number(inFlight) };
+}
+
 async function work(add, calls, inFlight) {
     let next = 0;
     const latencies = [];

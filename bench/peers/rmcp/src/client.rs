@@ -11,9 +11,10 @@ use rmcp::{
     ClientHandler, ClientLifecycleMode, ClientServiceExt, RoleClient,
     model::{CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation, ProtocolVersion},
     service::RunningService,
-    transport::StreamableHttpClientTransport,
+    transport::{StreamableHttpClientTransport, TokioChildProcess},
 };
 use serde_json::json;
+use tokio::process::Command;
 
 #[derive(Clone)]
 struct Caller {
@@ -29,18 +30,14 @@ impl ClientHandler for Caller {
 
 type Client = RunningService<RoleClient, Caller>;
 
-pub(crate) async fn measure(url: &str, revision: &str, calls: u32, in_flight: usize) -> Result<()> {
-    let (offer, lifecycle) = if revision == "2026-07-28" {
-        let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
-        let lifecycle = ClientLifecycleMode::Auto { preferred_versions, legacy_version: None };
-        (ProtocolVersion::LATEST_WITH_INITIALIZE, lifecycle)
-    } else {
-        (ProtocolVersion::LATEST_WITH_INITIALIZE, ClientLifecycleMode::Initialize)
-    };
-    let transport = StreamableHttpClientTransport::from_uri(url);
-    let client = Caller { offer }.serve_with_lifecycle(transport, lifecycle).await?;
-    let agreed = client.peer_info().context("the SDK knows no server")?.protocol_version.to_string();
-    ensure!(agreed == revision, "{agreed} was agreed on, not {revision}");
+/// What is at the other end.
+pub(crate) enum Over<'a> {
+    Http(&'a str),
+    Pipe(&'a str, &'a [&'a str]),
+}
+
+pub(crate) async fn measure(over: Over<'_>, revision: &str, calls: u32, in_flight: usize) -> Result<()> {
+    let client = connect(over, revision).await?;
     work(&client, calls / 10, in_flight).await?;
     let (began, before) = (Instant::now(), cpu());
     let mut latencies = work(&client, calls, in_flight).await?;
@@ -56,6 +53,31 @@ pub(crate) async fn measure(url: &str, revision: &str, calls: u32, in_flight: us
     );
     client.cancel().await?;
     Ok(())
+}
+
+async fn connect(over: Over<'_>, revision: &str) -> Result<Client> {
+    let (offer, lifecycle) = if revision == "2026-07-28" {
+        let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+        let lifecycle = ClientLifecycleMode::Auto { preferred_versions, legacy_version: None };
+        (ProtocolVersion::LATEST_WITH_INITIALIZE, lifecycle)
+    } else {
+        (ProtocolVersion::LATEST_WITH_INITIALIZE, ClientLifecycleMode::Initialize)
+    };
+    let caller = Caller { offer };
+    let client = match over {
+        Over::Http(url) => {
+            let transport = StreamableHttpClientTransport::from_uri(url);
+            caller.serve_with_lifecycle(transport, lifecycle).await?
+        }
+        Over::Pipe(program, words) => {
+            let mut command = Command::new(program);
+            command.args(words);
+            caller.serve_with_lifecycle(TokioChildProcess::new(command)?, lifecycle).await?
+        }
+    };
+    let agreed = client.peer_info().context("the SDK knows no server")?.protocol_version.to_string();
+    ensure!(agreed == revision, "{agreed} was agreed on, not {revision}");
+    Ok(client)
 }
 
 async fn work(client: &Client, calls: u32, in_flight: usize) -> Result<Vec<Duration>> {

@@ -21,6 +21,11 @@ use rmcp::{
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 
+use crate::client::Over;
+
+const USAGE: &str = "rmcp-peer serve PORT sessions|stateless, stdio, \
+    client http URL REVISION CALLS IN_FLIGHT, or client stdio REVISION CALLS IN_FLIGHT -- COMMAND...";
+
 #[derive(Deserialize, JsonSchema)]
 struct Numbers {
     a: i64,
@@ -145,9 +150,12 @@ async fn main() -> Result<()> {
             axum::serve(listener, Router::new().nest_service("/mcp", service)).await?;
         }
         ["client", "http", url, revision, calls, in_flight] => {
-            client::measure(url, revision, calls.parse()?, in_flight.parse()?).await?;
+            client::measure(Over::Http(url), revision, calls.parse()?, in_flight.parse()?).await?;
         }
-        _ => anyhow::bail!("usage: rmcp-peer serve PORT sessions|stateless, stdio, or client http URL REVISION CALLS IN_FLIGHT"),
+        ["client", "stdio", revision, calls, in_flight, "--", program, ref words @ ..] => {
+            client::measure(Over::Pipe(program, words), revision, calls.parse()?, in_flight.parse()?).await?;
+        }
+        _ => anyhow::bail!("usage: {USAGE}"),
     }
     Ok(())
 }

@@ -1,12 +1,16 @@
 """The floor of servers on uvicorn: an ASGI application without a framework."""
 
 import sys
+from pathlib import Path
+from typing import Any
 
-import uvicorn
-from answer import answer
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import uvicorn  # noqa: E402
+from answer import answer  # noqa: E402
 
 
-async def app(scope, receive, send) -> None:
+async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
     if scope["type"] != "http":
         return
     body, more = b"", True

@@ -1,9 +1,12 @@
 """The floor of servers on aiohttp."""
 
 import sys
+from pathlib import Path
 
-from aiohttp import web
-from answer import answer
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from aiohttp import web  # noqa: E402
+from answer import answer  # noqa: E402
 
 
 async def post(request: web.Request) -> web.Response:
