@@ -9,7 +9,7 @@
 //! - [`report`]: what a run came to, for people and for programs
 //! - [`cluster`]: a fleet of replicas on this machine, and the faults that are done to it
 //! - [`distributed`]: a coordinator and its agents, which run one plan together
-//! - [`bench`]: suites that measure our software beside its floors and its peers
+//! - [`mod@bench`]: suites that measure our software beside its floors and its peers
 //!
 //! Below them: [`units`] of durations and rates, and the system's [`limits`].
 
