@@ -167,3 +167,67 @@ fn a_client_that_fails_has_no_figures() {
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     assert!(said(&output).contains("liar: 2 of 9 sums were wrong"), "{}", said(&output));
 }
+
+/// Those of the peers that are installed are asked, too.
+#[test]
+fn replicas_lose_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let peers = concat!(env!("CARGO_MANIFEST_DIR"), "/../bench/peers");
+    let output = bench(&["scale", "--quick", "--peers", peers, "--out", out]);
+    assert!(output.status.success(), "{}", said(&output));
+
+    let result = SuiteResult::read(&folder.path().join("scale.json")).unwrap();
+    let ours: Vec<&Row> = rows(&result).filter(|row| row.ours).collect();
+    // Calls and new sessions by one, two and four replicas, these idle, questions, broadcasts, sessions, streams.
+    assert_eq!(ours.len(), 6 + 3 + 3 + 3 + 4 + 2 + 3 + 2, "{}", said(&output));
+    for row in ours {
+        assert!(matches!(row.outcome, Outcome::Measured { .. }), "{row:?}");
+    }
+    // What was found is told, whatever it is, but for what is no matter of time.
+    assert_eq!(result.checks.len(), 5, "{:?}", result.checks);
+    assert!(result.checks.iter().any(|check| check.what.contains("lost something") && check.held));
+}
+
+#[test]
+fn replicas_that_answer_wrongly_have_no_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    let about = r#"{"version":"1","replicas":[{"mode":"m","title":"liar","revisions":[],"redis":true}]}"#;
+    let not_mcp = "http.server, sys; http.server.test(http.server.BaseHTTPRequestHandler, port=int(sys.argv[1]), bind='127.0.0.1')";
+    let run =
+        format!("#!/bin/sh\n[ $1 = serve ] && exec python3 -c \"import {not_mcp}\" $2\necho '{about}'\n");
+    peer(folder.path(), "liar", &run);
+    peer(
+        folder.path(),
+        "gone",
+        "#!/bin/sh\n# \"replicas\": here\necho 'not installed: gone; get it' >&2\nexit 3\n",
+    );
+    peer(folder.path(), "alone", "#!/bin/sh\necho 'not installed: alone; get it' >&2\nexit 3\n");
+    let (out, peers) = (folder.path().join("out"), folder.path().to_str().unwrap());
+    let output = bench(&[
+        "scale",
+        "--quick",
+        "--only",
+        "liar,gone,alone",
+        "--peers",
+        peers,
+        "--out",
+        out.to_str().unwrap(),
+    ]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+
+    let result = SuiteResult::read(&out.join("scale.json")).unwrap();
+    for row in rows(&result) {
+        match &row.outcome {
+            Outcome::Wrong { seen } => {
+                assert!(row.name.starts_with("liar") && seen.contains("status 501"), "{row:?}");
+            }
+            Outcome::Absent { reason } => {
+                assert!(row.name.starts_with("gone") && reason == "not installed: gone; get it", "{row:?}");
+            }
+            Outcome::Measured { .. } => panic!("{row:?}"),
+        }
+    }
+    assert!(rows(&result).any(|row| row.name.starts_with("liar")));
+    assert!(rows(&result).any(|row| row.name.starts_with("gone")));
+}

@@ -81,7 +81,7 @@ async def order(args: Order) -> Total:
 
 
 def build(mode: str) -> Registry:
-    if mode == "redis":
+    if mode in ("redis", "shared"):
         from aiohttp_tiny_mcp.storage.redis import RedisHub, RedisSessionStore, RedisStorage
         from redis.asyncio import Redis
 
@@ -91,6 +91,10 @@ def build(mode: str) -> Registry:
         registry = Registry("tiny-mcp", "1")
     for tool in (add, text, order):
         registry.tool(tool)
+    if mode == "shared":
+        import shared
+
+        shared.add_to(registry)
     return registry
 
 

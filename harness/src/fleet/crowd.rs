@@ -48,6 +48,8 @@ pub struct Crowd {
     members: Vec<Arc<Member>>,
     name: String,
     urls: Vec<Uri>,
+    /// Where changes are made, if not at one of `urls`.
+    publisher: Option<Uri>,
     broadcasts: u16,
     next: u16,
 }
@@ -120,12 +122,7 @@ impl Crowd {
     /// # Errors
     /// The first that could not be opened.
     pub async fn open(urls: &[String], count: usize, broadcasts: u16) -> Result<Self, CrowdError> {
-        let parse = |url: &String| {
-            let parsed: Result<Uri, _> = url.parse();
-            let valid = parsed.ok().filter(|parsed| parsed.authority().is_some() && !url.is_empty());
-            valid.ok_or_else(|| CrowdError::Url { url: url.clone() })
-        };
-        let urls: Vec<Uri> = urls.iter().map(parse).collect::<Result<_, _>>()?;
+        let urls: Vec<Uri> = urls.iter().map(|url| parse(url)).collect::<Result<_, _>>()?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("crowd")
@@ -133,7 +130,8 @@ impl Crowd {
             .build()
             .map_err(CrowdError::Runtime)?;
         let name = format!("{:x}", rand::random::<u32>());
-        let mut crowd = Self { runtime: Some(runtime), members: Vec::new(), name, urls, broadcasts, next: 0 };
+        let (runtime, members) = (Some(runtime), Vec::new());
+        let mut crowd = Self { runtime, members, name, urls, publisher: None, broadcasts, next: 0 };
         let permits = Arc::new(Semaphore::new(AT_ONCE));
         let opening: Vec<_> = (0..count).map(|index| crowd.join(index, permits.clone())).collect();
         for (index, opening) in opening.into_iter().enumerate() {
@@ -150,15 +148,8 @@ impl Crowd {
     /// # Errors
     /// If it could not be changed.
     pub async fn broadcast(&mut self, limit: Duration) -> Result<Reach, CrowdError> {
-        let round = self.next;
-        self.next += 1;
-        let url = &self.urls[usize::from(round) % self.urls.len()];
-        let one = Opening::new(url, Revision::V2026_07_28, Vec::new());
-        let ask = Ask::tool(Kind::Prime, "touch", &json!({"uri": uri(&self.name, round)}));
         let began = Instant::now();
-        let touched = self.spawn(async move { one.request(&Session::none(), &ask).await.map(drop) });
-        let touched = touched.await.map_err(|error| error.to_string()).and_then(|touched| touched);
-        touched.map_err(|reason| CrowdError::Member { index: 0, reason })?;
+        let round = self.announce(1).await?;
         while began.elapsed() < limit && self.members.iter().any(|member| member.times(round).is_empty()) {
             sleep(LOOK).await;
         }
@@ -174,6 +165,51 @@ impl Crowd {
         }
         reach.times.sort_unstable();
         Ok(reach)
+    }
+
+    /// Has all changes made by way of this endpoint from now on, which needs none of the streams.
+    ///
+    /// # Errors
+    /// If it is no URL.
+    pub fn publish_by(&mut self, url: &str) -> Result<(), CrowdError> {
+        self.publisher = Some(parse(url)?);
+        Ok(())
+    }
+
+    /// Changes the next resource that all listen to so many times, one after the other, and waits for nobody to hear of it.
+    /// Returns the number by which [`Crowd::astray`] knows it.
+    ///
+    /// # Errors
+    /// If it could not be changed.
+    pub async fn announce(&mut self, times: usize) -> Result<u16, CrowdError> {
+        let round = self.next;
+        self.next += 1;
+        let url = self.publisher.as_ref().unwrap_or(&self.urls[usize::from(round) % self.urls.len()]);
+        let one = Opening::new(url, Revision::V2026_07_28, Vec::new());
+        let ask = Ask::tool(Kind::Prime, "touch", &json!({"uri": uri(&self.name, round)}));
+        let touched = self.spawn(async move {
+            for _ in 0..times {
+                let _read = one.request(&Session::none(), &ask).await?.body(BODY).await;
+            }
+            Ok(())
+        });
+        let touched = touched.await.map_err(|error| error.to_string()).and_then(|touched| touched);
+        touched.map_err(|reason| CrowdError::Member { index: 0, reason })?;
+        Ok(round)
+    }
+
+    /// Waits until all have heard of so many changes or the time is over; and how many were not heard of, and how many too
+    /// often, by all together.
+    pub async fn astray(&self, round: u16, times: usize, limit: Duration) -> (usize, usize) {
+        let heard = |member: &Arc<Member>| member.times(round).len();
+        let began = Instant::now();
+        while began.elapsed() < limit && self.members.iter().any(|member| heard(member) < times) {
+            sleep(LOOK).await;
+        }
+        sleep(AFTERWARDS).await;
+        self.members.iter().map(heard).fold((0, 0), |(missed, again), heard| {
+            (missed + times.saturating_sub(heard), again + heard.saturating_sub(times))
+        })
     }
 
     /// Why streams have ended that should be open: how many, and what one of them says.
@@ -315,6 +351,12 @@ async fn read(mut response: Response<'_>, member: &Member) {
             }
         }
     }
+}
+
+fn parse(url: &str) -> Result<Uri, CrowdError> {
+    let parsed: Result<Uri, _> = url.parse();
+    let valid = parsed.ok().filter(|parsed| parsed.authority().is_some() && !url.is_empty());
+    valid.ok_or_else(|| CrowdError::Url { url: url.to_owned() })
 }
 
 /// The name of what is changed in one round.

@@ -15,7 +15,7 @@ use super::{
     page,
     process::CLIENT_CORE,
     request::Request,
-    server, text,
+    scale, server, text,
 };
 use crate::{
     cli,
@@ -39,6 +39,8 @@ enum What {
     Server(Options),
     /// Clients that do the same work against one server: ours, a loop written by hand, and those of others
     Client(Options),
+    /// Replicas on one Redis behind a balancer: calls, new sessions, questions, broadcasts, memory
+    Scale(Options),
     /// Requests with no socket under them, in instructions, held against the counts that are committed
     Dispatch(DispatchOptions),
     /// Put the tables of earlier runs into a page of the documentation
@@ -112,6 +114,9 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         What::Client(options) => {
             measure("client", options, async move |request| client::run(&request, &say).await)
         }
+        What::Scale(options) => {
+            measure("scale", options, async move |request| scale::run(&request, &say).await)
+        }
         What::Dispatch(options) => count(options),
         What::Docs(options) => write_docs(options).map(|()| Vec::new()),
     };
@@ -132,11 +137,11 @@ where
 {
     let began = utc(SystemTime::now());
     let request = request(options);
-    let Found { tables, versions } = on_a_thread(options.pin, async move || work(request).await)?;
+    let Found { tables, checks, versions } = on_a_thread(options.pin, async move || work(request).await)?;
     let conditions = Conditions { pinned: options.pin, versions, ..conditions(began, options.quick) };
     let rounds = if options.quick { 1 } else { options.rounds };
     let conditions = Conditions { rounds, ..conditions };
-    let result = SuiteResult { suite: suite.to_owned(), conditions, tables };
+    let result = SuiteResult { suite: suite.to_owned(), conditions, tables, checks };
     show(&result, options.out.as_deref())?;
     Ok(result.wrong())
 }
@@ -178,8 +183,8 @@ fn count(options: &DispatchOptions) -> Result<Vec<String>, BenchError> {
     let began = utc(SystemTime::now());
     let baseline = dispatch::read(&options.baseline)?;
     let dispatch::Counted { tables, counts } = dispatch::run(options.quick, &baseline, &say)?;
-    let result =
-        SuiteResult { suite: "dispatch".into(), conditions: conditions(began, options.quick), tables };
+    let conditions = conditions(began, options.quick);
+    let result = SuiteResult { suite: "dispatch".into(), conditions, tables, checks: Vec::new() };
     show(&result, options.out.as_deref())?;
     if options.update {
         dispatch::write(&options.baseline, &counts)?;

@@ -19,12 +19,10 @@ fn marks(suite: &str) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::model::Conditions;
 
     #[test]
     fn only_what_is_between_the_marks_changes() {
-        let result =
-            SuiteResult { suite: "server".into(), conditions: Conditions::default(), tables: Vec::new() };
+        let result = SuiteResult { suite: "server".into(), ..SuiteResult::default() };
         let page = "words\n<!-- bench server -->\nold\n<!-- end server -->\nmore\n";
         let once = put(page, &result).unwrap();
         assert!(

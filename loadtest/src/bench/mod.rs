@@ -4,6 +4,7 @@
 //! - `server`: one recorded request replayed against servers that do the same work
 //! - `client`: clients that do the same work against one server
 //! - `dispatch`: requests with no socket under them, in instructions, held against a baseline
+//! - `scale`: replicas on one Redis behind a balancer: calls, sessions, questions, broadcasts, memory
 //! - `replay`: the generator: connections that each have one request in flight, and check every answer
 //! - `process`, `peers`: the servers as processes, and which of the peers are installed
 //! - `model`: tables of rows of rounds, as they are written to a file and read back
@@ -24,8 +25,9 @@ mod process;
 mod replay;
 mod request;
 mod rotation;
+mod scale;
 mod server;
 mod text;
 
 pub use error::BenchError;
-pub use model::{Conditions, Metric, Outcome, Row, Spread, SuiteResult, Table};
+pub use model::{Check, Conditions, Metric, Outcome, Row, Spread, SuiteResult, Table};

@@ -29,6 +29,14 @@ pub enum Metric {
     Instructions,
     /// How many times the committed count the count is.
     OfBaseline,
+    /// Calls for each second on a processor of all replicas together.
+    CallsPerCpuSecond,
+    /// Commands that Redis executed for one, beside those of idle replicas; those within scripts count, too.
+    RedisCommands,
+    /// Resident memory of the replica, in bytes for each.
+    ReplicaBytes,
+    /// Memory that Redis uses, in bytes for each.
+    RedisBytes,
 }
 
 /// The figures of one round.
@@ -38,6 +46,7 @@ pub(super) type Figures = BTreeMap<Metric, f64>;
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) tables: Vec<Table>,
+    pub(super) checks: Vec<Check>,
     /// By name.
     pub(super) versions: BTreeMap<String, String>,
 }
@@ -106,7 +115,7 @@ pub struct Conditions {
 }
 
 /// All that a suite found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SuiteResult {
     /// The suite's name.
     pub suite: String,
@@ -114,6 +123,23 @@ pub struct SuiteResult {
     pub conditions: Conditions,
     /// The tables.
     pub tables: Vec<Table>,
+    /// What has to hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<Check>,
+}
+
+/// Something that has to hold for what was aimed at, with what was found. It is told, and ends no run: a machine that is
+/// busy with something else makes it fail.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    /// What, in words.
+    pub what: String,
+    /// What was found.
+    pub value: f64,
+    /// The most that it may be.
+    pub at_most: f64,
+    /// Whether it is.
+    pub held: bool,
 }
 
 /// The middle of the rounds, and how far they lie apart.
@@ -127,16 +153,30 @@ pub struct Spread {
     pub greatest: f64,
 }
 
+// === impl Check ===
+
+impl Check {
+    /// Of a value that may be no more than that.
+    #[must_use]
+    pub fn of(what: &str, value: f64, at_most: f64) -> Self {
+        Self { what: what.to_owned(), value, at_most, held: value <= at_most }
+    }
+}
+
 // === impl Metric ===
 
 impl Metric {
     /// All, in the order of a table's columns.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 13] = [
         Self::CallsPerSecond,
         Self::P50Us,
         Self::P99Us,
         Self::P999Us,
         Self::CpuUs,
+        Self::CallsPerCpuSecond,
+        Self::RedisCommands,
+        Self::ReplicaBytes,
+        Self::RedisBytes,
         Self::ResidentBytes,
         Self::AnswerBytes,
         Self::Instructions,
@@ -156,6 +196,10 @@ impl Metric {
             Self::AnswerBytes => "answer B",
             Self::Instructions => "instructions",
             Self::OfBaseline => "of the baseline",
+            Self::CallsPerCpuSecond => "calls per CPU second",
+            Self::RedisCommands => "Redis commands/call",
+            Self::ReplicaBytes => "B each, replica",
+            Self::RedisBytes => "B each, Redis",
         }
     }
 
@@ -166,6 +210,7 @@ impl Metric {
             Self::CpuUs => format!("{value:.1}"),
             Self::ResidentBytes => format!("{:.1}", value / 1e6),
             Self::OfBaseline => format!("{value:.3}"),
+            Self::RedisCommands => format!("{value:.2}"),
             _ => thousands(value),
         }
     }
@@ -263,7 +308,7 @@ impl SuiteResult {
 }
 
 /// A whole number with separators, as 12,345.
-fn thousands(value: f64) -> String {
+pub(super) fn thousands(value: f64) -> String {
     let digits = format!("{value:.0}");
     let (sign, digits) = digits.strip_prefix('-').map_or(("", &*digits), |rest| ("-", rest));
     let mut told = String::from(sign);
@@ -327,7 +372,13 @@ mod tests {
         rows.push(Row { outcome: Outcome::Absent { reason: "not installed".into() }, ..rows[0].clone() });
         rows.push(Row { outcome: Outcome::Wrong { seen: "5".into() }, ..rows[0].clone() });
         let tables = vec![Table { title: "t".into(), rows }];
-        let result = SuiteResult { suite: "server".into(), conditions: Conditions::default(), tables };
+        let result = SuiteResult {
+            suite: "server".into(),
+            conditions: Conditions::default(),
+            tables,
+            checks: vec![Check::of("c", 1.5, 1.0)],
+        };
+        assert!(!result.checks[0].held);
         result.write(&path).unwrap();
         assert_eq!(SuiteResult::read(&path).unwrap(), result);
         assert_eq!(result.wrong(), ["t: ours: 5"]);

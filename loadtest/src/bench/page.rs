@@ -90,7 +90,7 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::model::{Conditions, Figures};
+    use crate::bench::model::Figures;
 
     #[test]
     fn text_is_text_and_every_measured_row_has_a_bar() {
@@ -108,7 +108,7 @@ mod tests {
             row("c", Outcome::Absent { reason: "<b>".into() }),
         ];
         let tables = vec![Table { title: "a & b".into(), rows }];
-        let page = html(&SuiteResult { suite: "server".into(), conditions: Conditions::default(), tables });
+        let page = html(&SuiteResult { suite: "server".into(), tables, ..SuiteResult::default() });
         assert_eq!(page.matches("<rect").count(), 2);
         assert!(!page.contains("<script>") && !page.contains("<b>"), "{page}");
         assert!(page.contains("a &amp; b"));

@@ -27,6 +27,9 @@ pub(super) struct About {
     /// The ways in which it serves.
     #[serde(default)]
     pub(super) serves: Vec<Mode>,
+    /// The ways in which it serves where several of it share a Redis, with a tool that asks and one that tells all.
+    #[serde(default)]
+    pub(super) replicas: Vec<Mode>,
     /// Its clients.
     #[serde(default)]
     pub(super) clients: Vec<Mode>,

@@ -73,6 +73,11 @@ impl Server {
         group(self.process.id()).iter().map(|path| path.as_path()).map(cpu_of).sum()
     }
 
+    /// The last lines of what it has said.
+    pub(super) fn logs_tail(&self) -> String {
+        self.process.logs_tail()
+    }
+
     /// Resident memory of all its processes, in bytes.
     pub(super) fn resident(&self) -> u64 {
         group(self.process.id()).iter().map(|path| path.as_path()).filter_map(resident_of).sum()

@@ -1,6 +1,6 @@
 //! The tables as text, for a terminal and for Markdown.
 
-use super::model::{Metric, Outcome, Row, Spread, SuiteResult, Table};
+use super::model::{Check, Metric, Outcome, Row, Spread, SuiteResult, Table};
 
 /// A table in Markdown, which reads as a table in a terminal, too.
 pub(super) fn table(table: &Table) -> String {
@@ -8,29 +8,41 @@ pub(super) fn table(table: &Table) -> String {
         .into_iter()
         .filter(|metric| table.rows.iter().any(|row| row.spread(*metric).is_some()))
         .collect();
-    let mut lines = vec![heading(&metrics), rule(&metrics)];
-    lines.extend(table.rows.iter().map(|row| line(table, row, &metrics)));
+    let shares = metrics.contains(&Metric::CpuUs) && table.rows.iter().any(|row| row.floor.is_some());
+    let mut lines = vec![heading(&metrics, shares), rule(&metrics, shares)];
+    lines.extend(table.rows.iter().map(|row| line(table, row, &metrics, shares)));
     format!("### {}\n\n{}\n", table.title, lines.join("\n"))
 }
 
 /// All tables, and what a reader must know of them.
 pub(super) fn suite(result: &SuiteResult) -> String {
     let tables: Vec<String> = result.tables.iter().map(table).collect();
-    format!("{}\n{}\n", tables.join("\n"), conditions(result))
+    format!("{}{}\n{}\n", tables.join("\n"), checks(&result.checks), conditions(result))
 }
 
-fn heading(metrics: &[Metric]) -> String {
+/// What has to hold, as one more table.
+fn checks(checks: &[Check]) -> String {
+    if checks.is_empty() {
+        return String::new();
+    }
+    let line = |Check { what, value, at_most, held }: &Check| {
+        format!("| {what} | {value:.3} | {at_most:.3} | {} |\n", if *held { "yes" } else { "**no**" })
+    };
+    let lines: String = checks.iter().map(line).collect();
+    format!("\n### what has to hold\n\n| | found | at most | held |\n|---|--:|--:|---|\n{lines}")
+}
+
+fn heading(metrics: &[Metric], shares: bool) -> String {
     let titles: Vec<&str> = metrics.iter().map(|metric| metric.title()).collect();
-    let share = if metrics.contains(&Metric::CpuUs) { " CPU, of its floor's |" } else { "" };
+    let share = if shares { " CPU, of its floor's |" } else { "" };
     format!("| | revision | {} |{share}", titles.join(" | "))
 }
 
-fn rule(metrics: &[Metric]) -> String {
-    let share = usize::from(metrics.contains(&Metric::CpuUs));
-    format!("|---|---|{}", "--:|".repeat(metrics.len() + share))
+fn rule(metrics: &[Metric], shares: bool) -> String {
+    format!("|---|---|{}", "--:|".repeat(metrics.len() + usize::from(shares)))
 }
 
-fn line(table: &Table, row: &Row, metrics: &[Metric]) -> String {
+fn line(table: &Table, row: &Row, metrics: &[Metric], shares: bool) -> String {
     let name = if row.ours { format!("**{}**", row.name) } else { row.name.clone() };
     let revision = row.revision.as_deref().unwrap_or("");
     match &row.outcome {
@@ -41,7 +53,7 @@ fn line(table: &Table, row: &Row, metrics: &[Metric]) -> String {
                 .collect();
             let share =
                 table.share(row, Metric::CpuUs).map(|share| format!("{share:.2}")).unwrap_or_default();
-            let share = if metrics.contains(&Metric::CpuUs) { format!(" {share} |") } else { share };
+            let share = if shares { format!(" {share} |") } else { String::new() };
             format!("| {name} | {revision} | {} |{share}", cells.join(" | "))
         }
         Outcome::Absent { reason } => format!("| {name} | {revision} | not measured: {} |", plain(reason)),

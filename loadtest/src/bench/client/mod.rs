@@ -64,7 +64,7 @@ pub(super) async fn run(request: &Request, say: &dyn Fn(&str)) -> Result<Found, 
             }
         }
     }
-    Ok(Found { tables: tables(request, &contenders, cells), versions })
+    Ok(Found { tables: tables(request, &contenders, cells), checks: Vec::new(), versions })
 }
 
 fn cells(request: &Request, contenders: &[Contender]) -> Vec<Cell> {

@@ -18,23 +18,23 @@ const HEADERS: usize = 64;
 const SHOWN: usize = 300;
 
 /// A connection that is kept.
-pub(super) struct Connection {
+pub(in crate::bench) struct Connection {
     socket: TcpStream,
     buffer: Vec<u8>,
 }
 
 /// An answer.
-pub(super) struct Reply {
-    pub(super) status: u16,
+pub(in crate::bench) struct Reply {
+    pub(in crate::bench) status: u16,
     /// What `Mcp-Session-Id` says.
-    pub(super) session: Option<String>,
+    pub(in crate::bench) session: Option<String>,
     is_stream: bool,
     body: Vec<u8>,
 }
 
 /// Why there is none.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ReplyError {
+pub(in crate::bench) enum ReplyError {
     #[error("the connection: {0}")]
     Io(#[from] std::io::Error),
     #[error("no answer for a minute")]
@@ -44,7 +44,7 @@ pub(super) enum ReplyError {
 }
 
 /// How a body ends.
-enum Framing {
+pub(in crate::bench) enum Framing {
     Length(usize),
     Chunked,
 }
@@ -52,26 +52,29 @@ enum Framing {
 // === impl Connection ===
 
 impl Connection {
-    pub(super) async fn open(address: SocketAddr) -> Result<Self, ReplyError> {
+    pub(in crate::bench) async fn open(address: SocketAddr) -> Result<Self, ReplyError> {
         let socket = TcpStream::connect(address).await?;
         socket.set_nodelay(true)?;
         Ok(Self { socket, buffer: Vec::with_capacity(16 * 1024) })
     }
 
     /// Sends a request, and reads its answer to the end.
-    pub(super) async fn ask(&mut self, request: &[u8]) -> Result<Reply, ReplyError> {
+    pub(in crate::bench) async fn ask(&mut self, request: &[u8]) -> Result<Reply, ReplyError> {
         timeout(PATIENCE, self.exchange(request)).await.unwrap_or(Err(ReplyError::Late))
     }
 
     async fn exchange(&mut self, request: &[u8]) -> Result<Reply, ReplyError> {
-        self.socket.write_all(request).await?;
-        let (mut reply, framing, head) = loop {
-            if let Some(found) = read_head(&self.buffer)? {
-                break found;
-            }
-            self.read().await?;
-        };
-        self.buffer.drain(..head);
+        let (mut reply, framing) = self.begin(request).await?;
+        self.finish(&mut reply, framing).await?;
+        Ok(reply)
+    }
+
+    /// Reads the body of an answer whose head was read, to its end.
+    pub(in crate::bench) async fn finish(
+        &mut self,
+        reply: &mut Reply,
+        framing: Framing,
+    ) -> Result<(), ReplyError> {
         match framing {
             Framing::Length(length) => {
                 while self.buffer.len() < length {
@@ -79,12 +82,29 @@ impl Connection {
                 }
                 reply.body = self.buffer.drain(..length).collect();
             }
-            Framing::Chunked => self.read_chunks(&mut reply.body).await?,
+            Framing::Chunked => {
+                while let Some(chunk) = self.chunk().await? {
+                    reply.body.extend_from_slice(&chunk);
+                }
+            }
         }
-        Ok(reply)
+        Ok(())
     }
 
-    async fn read_chunks(&mut self, body: &mut Vec<u8>) -> Result<(), ReplyError> {
+    /// Sends a request, and reads the head of its answer.
+    pub(in crate::bench) async fn begin(&mut self, request: &[u8]) -> Result<(Reply, Framing), ReplyError> {
+        self.socket.write_all(request).await?;
+        loop {
+            if let Some((reply, framing, head)) = read_head(&self.buffer)? {
+                self.buffer.drain(..head);
+                return Ok((reply, framing));
+            }
+            self.read().await?;
+        }
+    }
+
+    /// The next chunk of a body that comes in chunks; `None` at its end.
+    pub(in crate::bench) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, ReplyError> {
         loop {
             match httparse::parse_chunk_size(&self.buffer) {
                 Err(_) => return Err(ReplyError::Malformed("a chunk without a length")),
@@ -96,11 +116,9 @@ impl Connection {
                     while self.buffer.len() < at + length + 2 {
                         self.read().await?;
                     }
-                    body.extend_from_slice(&self.buffer[at..at + length]);
+                    let chunk = self.buffer[at..at + length].to_vec();
                     self.buffer.drain(..at + length + 2);
-                    if length == 0 {
-                        return Ok(());
-                    }
+                    return Ok((length > 0).then_some(chunk));
                 }
             }
         }
@@ -142,8 +160,13 @@ fn read_head(bytes: &[u8]) -> Result<Option<(Reply, Framing, usize)>, ReplyError
 // === impl Reply ===
 
 impl Reply {
+    /// Whether its body is a stream of events.
+    pub(in crate::bench) fn is_stream(&self) -> bool {
+        self.is_stream
+    }
+
     /// The JSON-RPC message: the body, or the data of the last event that has some.
-    pub(super) fn message(&self) -> &[u8] {
+    pub(in crate::bench) fn message(&self) -> &[u8] {
         if !self.is_stream {
             return &self.body;
         }
@@ -153,7 +176,7 @@ impl Reply {
     }
 
     /// The beginning of the body, for a reader.
-    pub(super) fn shown(&self) -> String {
+    pub(in crate::bench) fn shown(&self) -> String {
         String::from_utf8_lossy(&self.body[..self.body.len().min(SHOWN)]).into_owned()
     }
 }

@@ -15,10 +15,10 @@ use std::{
 use hdrhistogram::Histogram;
 use trunkline_protocol::{Revision, revision::Era};
 
-pub(super) use self::template::{Operation, Template};
-use self::{
-    answer::check,
-    connection::{Connection, ReplyError},
+use self::answer::check;
+pub(super) use self::{
+    connection::{Connection, Reply, ReplyError},
+    template::{Operation, Template},
 };
 
 /// How much is done in a round.
@@ -193,7 +193,7 @@ async fn begin_session(
 }
 
 /// Latencies of up to ten minutes, to three digits.
-fn empty() -> Histogram<u64> {
+pub(super) fn empty() -> Histogram<u64> {
     #[expect(clippy::expect_used, reason = "the bounds are constants that fit")]
     Histogram::new_with_bounds(1, 600_000_000_000, 3).expect("constant bounds")
 }

@@ -59,7 +59,7 @@ pub(super) async fn run(request: &Request, say: &dyn Fn(&str)) -> Result<Found, 
             }
         }
     }
-    Ok(Found { tables: tables(request, &contenders, cells), versions })
+    Ok(Found { tables: tables(request, &contenders, cells), checks: Vec::new(), versions })
 }
 
 /// The plain call is made with each number of calls in flight, the others with the greatest.
